@@ -43,24 +43,46 @@ pub(crate) struct PodArgs {
     #[arg(last = true, hide = true, value_name = "WORD")]
     pub(crate) words: Vec<std::ffi::OsString>,
     /// A volume with a file system that has to be mounted there
-    #[arg(long, hide = true, value_name = "DIR", requires = "loopback")]
+    #[arg(long, hide = true, value_name = "DIR", requires = "served")]
     pub(crate) volume: Vec<PathBuf>,
     /// A volume that has to be a block device
-    #[arg(long, hide = true, value_name = "DEVICE", requires = "loopback")]
+    #[arg(long, hide = true, value_name = "DEVICE", requires = "served")]
     pub(crate) block: Vec<PathBuf>,
     /// Write back and drop the page caches of the machine, and say into this file what came of it
     #[arg(long, hide = true, value_name = "FILE", conflicts_with = "loopback")]
     pub(crate) drop_caches: Option<PathBuf>,
 }
 
+impl PodArgs {
+    /// Whether it is a pod that has volumes to look at.
+    pub(crate) fn is_pod(&self) -> bool {
+        !self.volume.is_empty() || !self.block.is_empty()
+    }
+}
+
+/// Refuses to go on without the volumes that the pod was to have, and says so where Kubernetes shows it.
+pub(crate) fn has_volumes(args: &PodArgs) -> Result<(), Failure> {
+    check_volumes(args).map_err(|why| {
+        // There is none outside of a container.
+        let _ = say_last(&why);
+        Failure::failed(why)
+    })
+}
+
+/// Waits until the pod is to end: a container that ended by itself would be started again.
+pub(crate) fn await_end() -> Result<(), Failure> {
+    let told = signals::stop_flag()?;
+    while !told.load(Ordering::Relaxed) {
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
 /// Serves coordinators on the loopback, one after the other.
 pub(crate) fn worker(port: u16, args: &PodArgs, context: &Context) -> Result<Outcome, Failure> {
     // What the coordinator stops is not what the pod is told.
     let (told, stop) = (signals::stop_flag()?, Arc::new(AtomicBool::new(false)));
-    let served = check_volumes(args).and_then(|()| {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-        listener.map_err(|error| format!("cannot listen on port {port} of the loopback: {error}"))
-    });
+    has_volumes(args)?;
     let listing = TcpListener::bind((Ipv4Addr::LOCALHOST, port + LISTING)).map_err(Failure::failed)?;
     let volumes = args.volume.clone();
     std::thread::spawn(move || {
@@ -69,11 +91,7 @@ pub(crate) fn worker(port: u16, args: &PodArgs, context: &Context) -> Result<Out
             let _ = stream.write_all(listing_of(&volumes).as_bytes());
         }
     });
-    let listener = served.map_err(|why| {
-        // There is none outside of a container.
-        let _ = say_last(&why);
-        Failure::failed(why)
-    })?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(Failure::failed)?;
     let Some(streams) = streams(listener, &told, &stop) else { return Ok(Outcome::Done) };
     serve(&mut ThisHost::new(Site { kinds: apps::kinds(context)?, ..context.site(stop) }), streams)
         .map_err(Failure::failed)?;

@@ -12,6 +12,7 @@ use assay_fleet::kube::error::KubeError;
 use assay_fleet::kube::image::Image;
 use assay_fleet::kube::manifests::{OWNER_VARIABLE, Objects, Owner};
 use assay_fleet::kube::options::{self, Label, Pull, Spread, Toleration, VolumeMode};
+use assay_fleet::kube::pod_network::ADDRESS_VARIABLE;
 use assay_fleet::kube::{run as objects, yaml};
 use assay_workload::units::{Bytes, Nanos};
 use clap::{Args, Subcommand};
@@ -171,6 +172,7 @@ impl PodsArgs {
             pod_wait: Duration::from_nanos(self.pod_wait.0),
             id: self.id.clone(),
             owner: std::env::var(OWNER_VARIABLE).ok().and_then(|owner| Owner::parse(&owner)),
+            pod_network: None,
         }
     }
 
@@ -197,10 +199,30 @@ pub(crate) struct KubeRunArgs {
     /// With --in-cluster: the service account that has the Role of 'assay kube rbac'
     #[arg(long, value_name = "NAME", requires = "in_cluster")]
     account: Option<String>,
+    /// With --in-cluster: workers come over the pod network by mutual TLS, and not through the API server; a port is open then
+    #[arg(long)]
+    pod_network: bool,
     #[command(flatten)]
     pods: PodsArgs,
     #[command(flatten)]
     run: RunArgs,
+}
+
+impl KubeRunArgs {
+    /// What is asked of the cluster, with one of the classes.
+    fn options(&self, class: Option<&String>) -> Result<Options, Failure> {
+        let mut options = self.pods.options(class);
+        if self.pod_network {
+            let address = std::env::var(ADDRESS_VARIABLE).ok().and_then(|address| address.parse().ok());
+            let outside = || {
+                Failure::usage(
+                    "--pod-network goes with --in-cluster: workers cannot come to this machine over the pod network",
+                )
+            };
+            options.pod_network = Some(address.ok_or_else(outside)?);
+        }
+        Ok(options)
+    }
 }
 
 #[derive(Debug, Args)]
@@ -216,6 +238,9 @@ pub(crate) struct RbacArgs {
     /// With what a coordinator in the cluster needs
     #[arg(long)]
     in_cluster: bool,
+    /// With what workers that come over the pod network need
+    #[arg(long, requires = "in_cluster")]
+    pod_network: bool,
     /// With a ClusterRole that reads nodes, volumes and storage classes: what results say of them
     #[arg(long)]
     facts: bool,
@@ -277,7 +302,7 @@ fn run_plan(args: &KubeRunArgs, context: &Context) -> Result<Outcome, Failure> {
     }
     match &args.pods.storage_class[..] {
         classes @ [_, _, ..] => classes::compared(args, classes, context),
-        one => run::run_in_pods(&args.run, args.workers, args.pods.options(one.first()), context),
+        one => run::run_in_pods(&args.run, args.workers, args.options(one.first())?, context),
     }
 }
 
@@ -290,6 +315,7 @@ fn namespace_of(place: &WhereArgs) -> String {
 fn rbac(args: &RbacArgs, context: &Context) -> Result<Outcome, Failure> {
     let mut needs = vec![Need::Run];
     needs.extend(args.in_cluster.then_some(Need::InCluster));
+    needs.extend(args.pod_network.then_some(Need::PodNetwork));
     needs.extend(args.drop_caches.then_some(Need::DropCaches));
     needs.extend(args.facts.then_some(Need::Facts));
     let objects = role(&namespace_of(&args.place), args.account.as_deref(), &needs);

@@ -189,6 +189,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 /// A worker, and what it joins.
 #[derive(Debug, Args)]
 #[command(
+    group = clap::ArgGroup::new("served").args(["loopback", "join"]),
     after_help = "Without --join it speaks over its standard streams: that is how a run starts its own workers."
 )]
 pub(crate) struct WorkerArgs {
@@ -439,6 +440,7 @@ fn join(address: &str, args: &WorkerArgs, site: Site, context: &Context) -> Resu
             )));
         }
     };
+    in_pod::has_volumes(&args.pod)?;
     let ticket = Ticket::parse(&text).map_err(|bad| Failure::usage(format!("{from}: {bad}")))?;
     let mut here = ThisHost::new(site);
     let name = args.name.clone().unwrap_or_else(|| here.node());
@@ -447,5 +449,8 @@ fn join(address: &str, args: &WorkerArgs, site: Site, context: &Context) -> Resu
     context.say(&format!("joined the run at {address} as {name}"));
     let served = serve(&mut here, streams).map_err(Failure::failed);
     visitor.end();
+    if args.pod.is_pod() {
+        in_pod::await_end()?;
+    }
     served
 }

@@ -27,6 +27,8 @@ pub mod image;
 #[cfg(feature = "kube")]
 pub mod manifests;
 #[cfg(feature = "kube")]
+pub mod pod_network;
+#[cfg(feature = "kube")]
 pub mod pods;
 #[cfg(feature = "kube")]
 pub mod run;

@@ -4,6 +4,7 @@
 //! not grow with the number of operations: per job the merged counts, per reporting period a few numbers.
 //! Intervals may arrive in any order relative to the other events, except that the run's start comes first.
 
+mod held;
 mod hosts;
 mod job;
 mod machine;

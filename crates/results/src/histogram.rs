@@ -3,7 +3,8 @@
 //! Values are nanoseconds. Below 256 every value has its own bucket; above, each power of two is cut into 128 buckets,
 //! so a bucket is at most 1/128 = 0.78 % as wide as the values in it. The range ends at 2^45 ns (9.8 hours); longer
 //! values count in the last bucket and keep their true maximum. The layout is HdrHistogram's (Gil Tene) in plain arrays.
-//! One without values takes no memory for buckets: the counts of a period hold a dozen, and most stay empty.
+//! Memory is taken for the buckets from the first to the last that hold values: the counts of a period hold a dozen histograms, most of
+//! them empty, and what is merged and sent spans two or three powers of ten of the thirteen.
 
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +48,9 @@ fn bucket_middle_ns(bucket: usize) -> u64 {
 /// Counts of latencies in nanoseconds. Merging is adding; nothing else combines two of them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LatencyHistogram {
-    /// Without values: empty. Else [`BUCKETS`] long.
+    /// The bucket that `counts` begins with.
+    first: usize,
+    /// From the first to the last bucket that holds values; neither of these two is 0.
     counts: Vec<u64>,
     n: u64,
     sum_ns: u128,
@@ -70,7 +73,7 @@ impl Default for LatencyHistogram {
 impl LatencyHistogram {
     /// Without values.
     pub fn new() -> Self {
-        LatencyHistogram { counts: Vec::new(), n: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+        LatencyHistogram { first: 0, counts: Vec::new(), n: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
     }
 
     /// Without values, with the memory for them: nothing is allocated when the first one comes.
@@ -78,10 +81,21 @@ impl LatencyHistogram {
         LatencyHistogram { counts: Vec::with_capacity(BUCKETS), ..Self::new() }
     }
 
+    /// Makes the buckets from `low` to `high` be there; the caller puts values into both.
     #[inline]
-    fn make_room(&mut self) {
+    fn make_room(&mut self, low: usize, high: usize) {
         if self.counts.is_empty() {
-            self.counts.resize(BUCKETS, 0);
+            self.first = low;
+        }
+        if low < self.first {
+            let (before, more) = (self.counts.len(), self.first - low);
+            self.counts.resize(before + more, 0);
+            self.counts.copy_within(..before, more);
+            self.counts[..more].fill(0);
+            self.first = low;
+        }
+        if high >= self.first + self.counts.len() {
+            self.counts.resize(high - self.first + 1, 0);
         }
     }
 
@@ -97,8 +111,9 @@ impl LatencyHistogram {
         if count == 0 {
             return;
         }
-        self.make_room();
-        self.counts[bucket_of(value_ns)] += count;
+        let bucket = bucket_of(value_ns);
+        self.make_room(bucket, bucket);
+        self.counts[bucket - self.first] += count;
         self.n += count;
         self.sum_ns += u128::from(value_ns) * u128::from(count);
         self.min_ns = self.min_ns.min(value_ns);
@@ -108,19 +123,15 @@ impl LatencyHistogram {
     /// Adds the counts that a hot path kept by bucket, with what it knows exactly.
     /// `counts` has [`BUCKETS`] entries; they are set to 0.
     pub fn absorb(&mut self, counts: &mut [u32], sum_ns: u64, min_ns: u64, max_ns: u64) {
-        let before = self.n;
-        if counts.iter().any(|count| *count != 0) {
-            self.make_room();
-        }
-        for (mine, theirs) in self.counts.iter_mut().zip(counts) {
-            if *theirs != 0 {
-                *mine += u64::from(*theirs);
-                self.n += u64::from(*theirs);
-                *theirs = 0;
-            }
-        }
-        if self.n == before {
+        let holds = |count: &u32| *count != 0;
+        let (Some(low), Some(high)) = (counts.iter().position(holds), counts.iter().rposition(holds)) else {
             return;
+        };
+        self.make_room(low, high);
+        for (mine, theirs) in self.counts[low - self.first..].iter_mut().zip(&mut counts[low..=high]) {
+            *mine += u64::from(*theirs);
+            self.n += u64::from(*theirs);
+            *theirs = 0;
         }
         self.sum_ns += u128::from(sum_ns);
         self.min_ns = self.min_ns.min(min_ns);
@@ -129,11 +140,11 @@ impl LatencyHistogram {
 
     /// Adds all values of `other`.
     pub fn merge(&mut self, other: &LatencyHistogram) {
-        if other.n == 0 {
+        if other.counts.is_empty() {
             return;
         }
-        self.make_room();
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+        self.make_room(other.first, other.first + other.counts.len() - 1);
+        for (mine, theirs) in self.counts[other.first - self.first..].iter_mut().zip(&other.counts) {
             *mine = mine.saturating_add(*theirs);
         }
         self.n = self.n.saturating_add(other.n);
@@ -197,17 +208,18 @@ impl LatencyHistogram {
             seen = count.saturating_add(seen);
             seen >= rank
         })?;
-        Some(bucket_middle_ns(bucket).clamp(self.min_ns, self.max_ns))
+        Some(bucket_middle_ns(self.first + bucket).clamp(self.min_ns, self.max_ns))
     }
 
     /// How many values are at or below `value_ns`, to the resolution of a bucket.
     pub fn count_at_or_below(&self, value_ns: u64) -> u64 {
-        self.counts.iter().take(bucket_of(value_ns) + 1).fold(0, |sum, count| count.saturating_add(sum))
+        let buckets = (bucket_of(value_ns) + 1).saturating_sub(self.first);
+        self.counts.iter().take(buckets).fold(0, |sum, count| count.saturating_add(sum))
     }
 
     /// The buckets that hold values, ascending: index and count.
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        self.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0)
+        (self.first..).zip(self.counts.iter().copied()).filter(|(_, count)| *count > 0)
     }
 
     /// The sparse form for storing.
@@ -224,20 +236,22 @@ impl LatencyHistogram {
     /// taken for it.
     pub fn from_sparse(sparse: &SparseHistogram) -> Self {
         let mut histogram = LatencyHistogram::new();
-        for &(bucket, count) in sparse.buckets.iter().filter(|entry| entry.1 > 0) {
-            if (bucket as usize) < BUCKETS {
-                histogram.make_room();
-            }
-            if let Some(slot) = histogram.counts.get_mut(bucket as usize) {
-                *slot = slot.saturating_add(count);
-                histogram.n = histogram.n.saturating_add(count);
-            }
+        let known = sparse.buckets.iter().map(|&(bucket, count)| (bucket as usize, count));
+        let known = known.filter(|(bucket, count)| *count > 0 && *bucket < BUCKETS);
+        let Some(span) =
+            known.clone().map(|(bucket, _)| (bucket, bucket)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        else {
+            return histogram;
+        };
+        histogram.make_room(span.0, span.1);
+        for (bucket, count) in known {
+            let slot = &mut histogram.counts[bucket - histogram.first];
+            *slot = slot.saturating_add(count);
+            histogram.n = histogram.n.saturating_add(count);
         }
-        if histogram.n > 0 {
-            histogram.sum_ns = u128::from(sparse.sum_ns);
-            histogram.min_ns = sparse.min_ns.min(sparse.max_ns);
-            histogram.max_ns = sparse.max_ns;
-        }
+        histogram.sum_ns = u128::from(sparse.sum_ns);
+        histogram.min_ns = sparse.min_ns.min(sparse.max_ns);
+        histogram.max_ns = sparse.max_ns;
         histogram
     }
 }

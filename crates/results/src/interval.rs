@@ -24,6 +24,12 @@ pub struct OpCounts {
 }
 
 impl OpCounts {
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        let histograms = [&self.completion, &self.response, &self.submit];
+        self.ios == 0 && self.bytes == 0 && histograms.iter().all(|histogram| histogram.is_empty())
+    }
+
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &OpCounts) {
         self.ios = self.ios.saturating_add(other.ios);
@@ -104,6 +110,16 @@ impl JobCounts {
     /// Completed operations of those that [`JobCounts::data`] puts together.
     pub fn data_ios(&self) -> u64 {
         self.asked_for().fold(0, |sum, op| sum.saturating_add(op.ios))
+    }
+
+    /// Bytes of those.
+    pub fn data_bytes(&self) -> u64 {
+        self.asked_for().fold(0, |sum, op| sum.saturating_add(op.bytes))
+    }
+
+    /// Their completion latencies, added to `to`.
+    pub(crate) fn add_data_completion(&self, to: &mut LatencyHistogram) {
+        self.asked_for().for_each(|op| to.merge(&op.completion));
     }
 
     /// Bytes of a read, write or trim on average; `None` without any.

@@ -97,13 +97,11 @@ pub enum SeriesError {
 }
 
 /// An interval in as little memory as in a frame.
-pub(crate) fn packed(interval: &Interval) -> Vec<u8> {
-    let mut payload = Vec::new();
-    codec::encode(HostId::FIRST, Level::Period, interval, &mut payload);
-    payload
+pub(crate) fn pack(interval: &Interval, payload: &mut Vec<u8>) {
+    codec::encode(HostId::FIRST, Level::Period, interval, payload);
 }
 
-/// What [`packed`] made.
+/// What [`pack`] made.
 pub(crate) fn unpacked(payload: &[u8]) -> Option<Interval> {
     Some(codec::decode_head(payload)?.decode()?.interval)
 }

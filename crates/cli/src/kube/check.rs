@@ -71,6 +71,7 @@ fn permissions(cluster: &Cluster, found: &mut Found) -> Result<(), Failure> {
                     "missing"
                 }
                 (Some(false), Need::InCluster) => "missing: no coordinator in the cluster",
+                (Some(false), Need::PodNetwork) => "missing: workers cannot come over the pod network",
                 (Some(false), Need::DropCaches) => "missing: caches cannot be dropped",
                 (Some(false), Need::Facts) => "missing: results do not say it",
             };

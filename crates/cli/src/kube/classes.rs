@@ -29,7 +29,7 @@ pub(super) fn compared(
     let mut runs: Vec<Run> = Vec::new();
     for class in classes {
         context.say(&format!("storage class {class}"));
-        let options = args.pods.options(Some(class));
+        let options = args.options(Some(class))?;
         let seed = runs.first().map(|run| run.plan.seed);
         let Some(finished) = run::finished_in_pods(&args.run, args.workers, options, seed, context)? else {
             return Ok(Outcome::Done);

@@ -78,7 +78,8 @@ pub(super) fn run(args: &KubeRunArgs, account: &str, context: &Context) -> Resul
 pub(super) fn collect(args: &CollectArgs, context: &Context) -> Result<Outcome, Failure> {
     let outputs = args.output.checked(Outputs::new(args.output.force))?;
     let stop = signals::stop_flag()?;
-    let coordinator = Coordinator::find(args.place.connect(std::sync::Arc::clone(&stop))?, &args.id)?;
+    let cluster = args.place.connect(std::sync::Arc::clone(&stop))?;
+    let coordinator = Coordinator::find(cluster, &args.id, &context.sayer())?;
     follow(coordinator, &stop, &args.output, &outputs, context)
 }
 

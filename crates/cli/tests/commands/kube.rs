@@ -159,6 +159,7 @@ fn a_cluster_is_measured_and_left_as_it_was() {
             "--drop-caches",
             "--facts",
             "--in-cluster",
+            "--pod-network",
         ])
         .ended(0);
     lab.apply(&user.world, &role.out);
@@ -170,15 +171,16 @@ fn a_cluster_is_measured_and_left_as_it_was() {
     what_cannot_run_says_why(&user);
     what_is_kept_is_removed_by_one_command(&user);
     a_coordinator_in_the_cluster_outlives_its_user(&user);
+    workers_come_over_the_pod_network_where_that_is_asked_for(&user);
     a_missing_verb_is_named(&user, &role.out);
 }
 
 /// Everything that listens in the pods of the workers, by their network namespaces: only the loopback.
-fn listening() -> Vec<String> {
+fn listening(command: &str) -> Vec<String> {
     let mut found = Vec::new();
     for process in entries(Path::new("/proc")) {
-        let command = fs::read(process.join("cmdline")).unwrap_or_default();
-        if !String::from_utf8_lossy(&command).contains("worker\0--loopback") {
+        let line = fs::read(process.join("cmdline")).unwrap_or_default();
+        if !String::from_utf8_lossy(&line).contains(command) {
             continue;
         }
         for table in ["net/tcp", "net/tcp6"] {
@@ -220,7 +222,7 @@ fn fiorand_measures_both_workers(user: &User<'_>) {
     let until = Instant::now() + Duration::from_secs(60);
     let mut seen = Vec::new();
     while seen.len() < 4 && Instant::now() < until {
-        seen = listening();
+        seen = listening("worker\0--loopback");
         std::thread::sleep(Duration::from_millis(100));
     }
     assert!(seen.len() >= 4 && seen.iter().all(|at| at.starts_with("0100007F:")), "{seen:?}");
@@ -416,6 +418,45 @@ fn a_coordinator_in_the_cluster_outlives_its_user(user: &User<'_>) {
     assert!(said.contains("a coordinator of run 'far' is not there"), "{said}");
 }
 
+fn workers_come_over_the_pod_network_where_that_is_asked_for(user: &User<'_>) {
+    let words = [
+        &[
+            "kube",
+            "run",
+            "short.toml",
+            "--workers",
+            "2",
+            "--in-cluster",
+            "--pod-network",
+            "--account",
+            ACCOUNT,
+        ][..],
+        &["--id", "near", "--json"],
+        &SMALL,
+    ]
+    .concat();
+    let mut command = user.command(&words);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().expect("started");
+    let until = Instant::now() + Duration::from_secs(60);
+    while !user.lab.left().contains("pod/assay-near-w-1") && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert!(listening("worker\0--name=").is_empty(), "workers open no port");
+    let said = Said::of(child.wait_with_output().expect("ended")).ended(0);
+    let run = json(&said.out);
+    assert!(said.err.contains(":7413 was open"), "{}", said.err);
+    assert!(run["remarks"].to_string().contains("over the pod network by mutual TLS"), "{}", run["remarks"]);
+    let names: Vec<&str> =
+        run["hosts"].as_array().expect("hosts").iter().filter_map(|host| host["name"].as_str()).collect();
+    assert_eq!(names, ["assay-near-w-0", "assay-near-w-1"]);
+    let job = &run["phases"][0]["jobs"][0];
+    assert!(job["write"]["ios"].as_u64().is_some_and(|ios| ios > 10), "{job}");
+    assert_eq!(user.lab.left(), "");
+    let outside = [&["kube", "run", "short.toml", "--pod-network"][..], &SMALL].concat();
+    let said = user.assay(&outside).ended(2).err;
+    assert!(said.contains("--pod-network goes with --in-cluster"), "{said}");
+}
+
 /// The Role without each of its verbs in turn: the run does not begin, and says which.
 fn a_missing_verb_is_named(user: &User<'_>, role: &str) {
     let mut whole = json(&user.lab.kubectl(&["get", "role", "assay", "-n", NAMESPACE, "-o", "json"]));
@@ -428,7 +469,7 @@ fn a_missing_verb_is_named(user: &User<'_>, role: &str) {
         let verbs = rule["verbs"].as_array().expect("verbs");
         for verb in verbs.iter().filter_map(Value::as_str) {
             let resource = rule["resources"][0].as_str().expect("a resource");
-            if resource == "daemonsets" || resource == "jobs" {
+            if matches!(resource, "daemonsets" | "jobs" | "secrets") {
                 // Only runs that drop caches or are coordinated in the cluster need it.
                 continue;
             }

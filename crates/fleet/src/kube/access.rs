@@ -10,6 +10,8 @@ pub enum Need {
     Run,
     /// A coordinator in the cluster.
     InCluster,
+    /// Workers that come to it over the pod network.
+    PodNetwork,
     /// Dropping the page caches of nodes.
     DropCaches,
     /// What is told of nodes, volumes and classes; without it, it is not known.
@@ -52,7 +54,7 @@ const fn below(
 }
 
 /// All of them. Forwarding a port is `get` up to Kubernetes 1.34 and `create` from 1.35 on.
-pub const PERMISSIONS: [Permission; 11] = [
+pub const PERMISSIONS: [Permission; 12] = [
     of(Need::Run, ("", "configmaps"), &["create", "list", "delete"], "the anchor that owns a run's objects"),
     of(Need::Run, ("apps", "statefulsets"), &["create", "list", "delete"], "the workers"),
     of(Need::Run, ("", "pods"), &["get", "list"], "their state"),
@@ -60,6 +62,7 @@ pub const PERMISSIONS: [Permission; 11] = [
     of(Need::Run, ("", "persistentvolumeclaims"), &["get", "list", "delete"], "their volumes"),
     of(Need::Run, ("", "events"), &["list"], "why a pod or a volume is pending"),
     of(Need::InCluster, ("batch", "jobs"), &["create", "list", "delete"], "a coordinator in the cluster"),
+    of(Need::PodNetwork, ("", "secrets"), &["create"], "what workers join with over the pod network"),
     of(
         Need::DropCaches,
         ("apps", "daemonsets"),

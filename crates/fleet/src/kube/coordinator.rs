@@ -72,11 +72,16 @@ impl Coordinator {
     ///
     /// # Errors
     /// [`KubeError`]; `Gone`: there is none.
-    pub fn find(cluster: Cluster, id: &str) -> Result<Self, KubeError> {
+    pub fn find(cluster: Cluster, id: &str, say: &Say) -> Result<Self, KubeError> {
         let options = Options::default();
-        let found = pods::pods_of(&cluster, &Self::objects(&cluster, id, &options), COORDINATOR)?;
-        let pod = found.iter().find_map(pods::running);
-        let pod = pod.ok_or_else(|| KubeError::Gone { what: format!("a coordinator of run '{id}'") })?;
+        let objects = Self::objects(&cluster, id, &options);
+        let gone = || KubeError::Gone { what: format!("a coordinator of run '{id}'") };
+        if pods::pods_of(&cluster, &objects, COORDINATOR)?.is_empty() {
+            return Err(gone());
+        }
+        // It was begun a moment ago, perhaps, and its node has not said yet that it runs.
+        let pods = pods::wait_running(&cluster, &objects, COORDINATOR, &|text| say.say(text))?;
+        let pod = pods.into_iter().next().ok_or_else(gone)?;
         Ok(Coordinator { cluster, id: id.to_owned(), pod })
     }
 

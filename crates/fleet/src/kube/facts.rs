@@ -252,6 +252,7 @@ impl KubeRun {
                 volumes.join("; ")
             )));
         }
+        notes.extend(self.pod_network.as_ref().map(|network| note(network.note())));
         notes.extend(self.spread_note().map(note));
         let class =
             self.volumes(0).ok().and_then(|volumes| volumes.into_iter().next()).map(|volume| volume.class);

@@ -1,12 +1,15 @@
 //! The objects of a run. One ConfigMap owns all others, so that removing it removes them; workers have no privilege, no API token and no
 //! port that is reachable from outside their pod.
 
+use std::net::SocketAddr;
+
 use assay_workload::units::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::cluster::workers_id;
 pub use super::options::Owner;
 use super::options::{Options, Spread, VolumeMode};
+use super::pod_network::{ADDRESS_VARIABLE, JOIN_PORT};
 
 /// The label of all objects of a run.
 pub const RUN_LABEL: &str = "assay/run";
@@ -140,6 +143,7 @@ impl Objects<'_> {
             "env": [
                 { "name": "HOME", "value": HOME }, { "name": "ASSAY_RUNS", "value": format!("{HOME}/runs") },
                 { "name": OWNER_VARIABLE, "value": format!("{}:{}", owner.name, owner.uid) },
+                { "name": ADDRESS_VARIABLE, "valueFrom": { "fieldRef": { "fieldPath": "status.podIP" } } },
             ],
             "workingDir": HOME, "securityContext": security(options),
             "volumeMounts": [{ "name": "home", "mountPath": HOME }, { "name": "plan", "mountPath": PLAN, "readOnly": true }],
@@ -154,6 +158,14 @@ impl Objects<'_> {
         json!({
             "apiVersion": "batch/v1", "kind": "Job", "metadata": self.meta(&self.name, COORDINATOR, Some(owner)),
             "spec": { "backoffLimit": 0, "template": { "metadata": { "labels": labels }, "spec": spec } },
+        })
+    }
+
+    /// The Secret with what workers join with over the pod network.
+    pub fn ticket(&self, owner: &Owner, text: &str) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true,
+            "metadata": self.meta(&self.name, WORKER, Some(owner)), "stringData": { "join": text },
         })
     }
 
@@ -196,12 +208,13 @@ impl Objects<'_> {
 
     fn container(&self) -> Value {
         let options = self.options;
-        let mut command = vec![
-            "/assay/bin/assay".to_owned(),
-            "worker".to_owned(),
-            "--loopback".to_owned(),
-            PORT.to_string(),
-        ];
+        let mut command = vec!["/assay/bin/assay".to_owned(), "worker".to_owned()];
+        command.extend(match options.pod_network {
+            None => ["--loopback".to_owned(), PORT.to_string()],
+            Some(ip) => {
+                ["--name=$(ASSAY_POD)".to_owned(), format!("--join={}", SocketAddr::new(ip, JOIN_PORT))]
+            }
+        });
         let mut mounts = vec![json!({ "name": "home", "mountPath": HOME })];
         let mut devices = Vec::new();
         for index in 0..options.volumes {
@@ -219,9 +232,16 @@ impl Objects<'_> {
         }
         let node =
             json!({ "name": "ASSAY_NODE", "valueFrom": { "fieldRef": { "fieldPath": "spec.nodeName" } } });
+        let mut variables = vec![node, json!({ "name": "HOME", "value": HOME })];
+        if options.pod_network.is_some() {
+            let name = json!({ "fieldRef": { "fieldPath": "metadata.name" } });
+            variables.push(json!({ "name": "ASSAY_POD", "valueFrom": name }));
+            let secret = json!({ "secretKeyRef": { "name": self.name, "key": "join" } });
+            variables.push(json!({ "name": "ASSAY_JOIN", "valueFrom": secret }));
+        }
         let mut container = json!({
             "name": CONTAINER, "image": options.image, "imagePullPolicy": options.pull.name(), "command": command,
-            "env": [node, { "name": "HOME", "value": HOME }],
+            "env": variables,
             "workingDir": volume_directory(options), "volumeMounts": mounts,
             "securityContext": security(options),
         });
@@ -401,6 +421,24 @@ mod tests {
                 assert_eq!(set["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"], "Delete");
                 assert!(!set.to_string().contains("hostPath") && !set.to_string().contains("hostNetwork"));
             },
+        );
+    }
+
+    #[test]
+    fn over_the_pod_network_workers_join_with_what_is_in_a_secret() {
+        let mut options = Options::default();
+        let set = |options: &Options| {
+            let (name, namespace) = ("assay-t1".to_owned(), "bench".to_owned());
+            Objects { name, namespace, workers: 1, options }.workers(None)["spec"]["template"]["spec"]["containers"][0].clone()
+        };
+        assert!(set(&options)["command"].to_string().contains("--loopback"));
+        options.pod_network = Some([10, 1, 2, 3].into());
+        let worker = set(&options);
+        let command = worker["command"].to_string();
+        assert!(command.contains("--join=10.1.2.3:7413") && !command.contains("--loopback"), "{command}");
+        assert!(
+            worker["env"].to_string().contains(r#""secretKeyRef":{"key":"join","name":"assay-t1"}"#),
+            "{worker}"
         );
     }
 

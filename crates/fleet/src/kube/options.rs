@@ -1,6 +1,7 @@
 //! What is asked of Kubernetes, as it is written: `--on kube:4,storage-class=fast,size=20Gi`. Pure; the table of options is the one that
 //! messages list.
 
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -221,6 +222,8 @@ pub struct Options {
     pub id: Option<String>,
     /// What owns the run's objects, in the pod of a coordinator.
     pub owner: Option<Owner>,
+    /// The address of this pod, where workers come to it over the pod network; `None`: they are reached through the API server.
+    pub pod_network: Option<IpAddr>,
 }
 
 /// The image where none is named: what `assay kube image` makes.
@@ -247,6 +250,7 @@ impl Default for Options {
             pod_wait: Duration::from_secs(120),
             id: None,
             owner: None,
+            pod_network: None,
         }
     }
 }

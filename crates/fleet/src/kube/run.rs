@@ -1,5 +1,6 @@
 //! The objects of one run, from the first to the removal of all.
 
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
@@ -10,8 +11,10 @@ use serde_json::Value;
 use super::access::Need;
 use super::cluster::{Cluster, selector};
 use super::error::KubeError;
+use super::forward::Said;
 use super::manifests::{Objects, Owner, RUN_LABEL, WORKER};
 use super::options::Options;
+use super::pod_network::PodNetwork;
 use super::pods::{self, Running};
 
 /// How long what was removed may take to be gone.
@@ -32,6 +35,8 @@ pub struct KubeRun {
     pub pods: Vec<Running>,
     /// What owns the objects.
     pub owner: Owner,
+    /// Where workers come over the pod network.
+    pub(super) pod_network: Option<PodNetwork>,
     is_removed: bool,
     say: super::Say,
 }
@@ -70,11 +75,20 @@ impl KubeRun {
             name: name.clone(),
             pods: Vec::new(),
             owner,
+            pod_network: None,
             is_removed: false,
             say,
         };
+        if let Some(address) = options.pod_network {
+            let network = PodNetwork::open(&cluster, &objects, &run.owner, address)?;
+            run.say.say(&network.note());
+            run.pod_network = Some(network);
+        }
         let _: StatefulSet = cluster.create(&objects.workers(Some(&run.owner)))?;
         run.pods = pods::wait_running(&cluster, &objects, WORKER, &|text| run.say.say(text))?;
+        if let Some(network) = &run.pod_network {
+            network.await_all(&cluster, &run.pods, options.pod_wait)?;
+        }
         run.options.keep = options.keep;
         Ok(run)
     }
@@ -114,6 +128,17 @@ impl KubeRun {
     /// [`KubeError`] where it cannot be asked for.
     pub fn what_became(&self, pod: &Running) -> Result<Option<String>, KubeError> {
         Ok(pods::what_became(pod, self.cluster.get::<Pod>(&pod.name)?.as_ref()))
+    }
+
+    /// The stream to the worker of a pod; `said`: why it ended, where that is known.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn stream(&self, pod: &Running, said: &Said) -> std::io::Result<UnixStream> {
+        match &self.pod_network {
+            Some(network) => network.stream(&pod.name),
+            None => Ok(self.cluster.forward(pod, said)?.into()),
+        }
     }
 
     fn remove(&mut self) {

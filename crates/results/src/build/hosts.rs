@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use assay_workload::Plan;
 
+use super::held::{HeldIntervals, in_order};
 use super::job::{JobTally, JobTotal, PartTotal, union};
 use super::points::PointSeries;
 use super::truth::cached_share;
@@ -156,15 +157,17 @@ pub(super) fn of_several(
     let apart = (within.is_none() && staying().count() > 1).then_some((all.0, all.0));
     let mut parts: BTreeMap<HostId, PartTotal> = BTreeMap::new();
     let mut points = PointSeries::default();
-    let mut intervals: Vec<_> = Vec::new();
-    for (at, (_, tally)) in tallies.iter().enumerate() {
-        intervals.extend(tally.held().map(|(host, held)| (starts.delay(host).0, at, host, held)));
-    }
-    intervals.sort_by_key(|(delay, _, _, held)| held.start_ns.saturating_add(*delay));
+    let held: Vec<(u64, usize, HostId, &HeldIntervals)> = tallies
+        .iter()
+        .enumerate()
+        .flat_map(|(at, (_, tally))| tally.held().map(move |(host, held)| (at, host, held)))
+        .map(|(at, host, held)| (starts.delay(host).0, at, host, held))
+        .collect();
+    let sources = held.iter().map(|(delay, _, _, held)| (*delay, held.iter())).collect();
     let mut jobs: Vec<(u32, JobTotal)> =
         tallies.iter().map(|(index, tally)| (*index, tally.outcomes_only())).collect();
-    for (delay, at, host, held) in intervals {
-        let Some(mut interval) = held.interval() else { continue };
+    for (source, mut interval) in in_order(sources) {
+        let (delay, at, host, _) = held[source];
         let key = &mut interval.key;
         let length_ns = key.length_ns.max(1);
         let middle = key.start_ns.saturating_add(delay).saturating_add(length_ns / 2);

@@ -8,6 +8,7 @@ use assay_workload::pattern::{BlockSizes, OpKind};
 use assay_workload::plan::{Carrier, PlannedJob, PlannedPhase, describe_flush, describe_work};
 use assay_workload::{PhaseKind, Plan};
 
+use super::held::HeldIntervals;
 use super::hosts::GroupTotal;
 use super::truth::RequestedBytes;
 use crate::data::DataChecks;
@@ -16,7 +17,6 @@ use crate::event::{HostId, JobOutcome, ShortTransfers};
 use crate::evidence::JobEvidence;
 use crate::interval::{Interval, JobCounts, OpCounts};
 use crate::run::{JobResult, LatencySummary, OpResult};
-use crate::series;
 use crate::summary::were_of_size;
 
 /// A job while its events come in: what each host did of it.
@@ -31,25 +31,12 @@ struct JobPart {
     /// Ramp excluded; empty where the intervals are held.
     counts: JobCounts,
     /// Measured intervals, where there are several hosts: which of them count is known at the end.
-    held: Vec<HeldInterval>,
+    held: HeldIntervals,
     /// Ramp included.
     asked: RequestedBytes,
     /// First start and last end of the measured intervals.
     span_ns: Option<(u64, u64)>,
     outcomes: Vec<JobOutcome>,
-}
-
-/// An interval in as little memory as in a series.
-#[derive(Debug, Clone)]
-pub(super) struct HeldInterval {
-    pub(super) start_ns: u64,
-    payload: Vec<u8>,
-}
-
-impl HeldInterval {
-    pub(super) fn interval(&self) -> Option<Interval> {
-        series::unpacked(&self.payload)
-    }
 }
 
 /// What was counted of a job, over the time that is reported.
@@ -75,11 +62,11 @@ pub(super) struct PartTotal {
 
 impl PartTotal {
     pub(super) fn add(&mut self, interval: &Interval, counted: bool) {
-        let data = interval.counts.data();
-        self.ios = self.ios.saturating_add(data.ios);
-        self.bytes = self.bytes.saturating_add(data.bytes);
+        let ios = interval.counts.data_ios();
+        self.ios = self.ios.saturating_add(ios);
+        self.bytes = self.bytes.saturating_add(interval.counts.data_bytes());
         if !counted {
-            self.trimmed_ios = self.trimmed_ios.saturating_add(data.ios);
+            self.trimmed_ios = self.trimmed_ios.saturating_add(ios);
             return;
         }
         let span = (interval.key.start_ns, interval.key.end_ns());
@@ -100,7 +87,7 @@ impl JobTally {
         let span = (key.start_ns, key.end_ns());
         part.span_ns = Some(part.span_ns.map_or(span, |known| union(known, span)));
         if are_several {
-            part.held.push(HeldInterval { start_ns: key.start_ns, payload: series::packed(interval) });
+            part.held.push(interval);
         } else {
             part.counts.merge(&interval.counts);
         }
@@ -121,8 +108,8 @@ impl JobTally {
         self.parts.iter().filter_map(|(host, part)| Some((*host, part.window()?)))
     }
 
-    pub(super) fn held(&self) -> impl Iterator<Item = (HostId, &HeldInterval)> {
-        self.parts.iter().flat_map(|(host, part)| part.held.iter().map(|held| (*host, held)))
+    pub(super) fn held(&self) -> impl Iterator<Item = (HostId, &HeldIntervals)> {
+        self.parts.iter().map(|(host, part)| (*host, &part.held))
     }
 
     /// How it ended, on each host.

@@ -81,7 +81,7 @@ pub(super) struct PointSeries {
 impl PointSeries {
     pub(super) fn feed(&mut self, interval: &Interval) {
         let key = interval.key;
-        let data = interval.counts.data();
+        let (ios, bytes) = (interval.counts.data_ios(), interval.counts.data_bytes());
         let end_ns = key.start_ns.saturating_add(key.length_ns);
         let near = |point: &&mut OpenPoint| {
             // Half of the shorter: a period that became long because nobody collected it must not swallow the next one.
@@ -91,23 +91,19 @@ impl PointSeries {
         if let Some(point) = self.open.iter_mut().rev().find(near) {
             point.start_ns = point.start_ns.min(key.start_ns);
             point.end_ns = point.end_ns.max(end_ns);
-            point.ios = point.ios.saturating_add(data.ios);
-            point.bytes = point.bytes.saturating_add(data.bytes);
-            point.completion.merge(&data.completion);
+            point.ios = point.ios.saturating_add(ios);
+            point.bytes = point.bytes.saturating_add(bytes);
+            interval.counts.add_data_completion(&mut point.completion);
             return;
         }
         if let Some(point) = self.recent.iter_mut().rev().find(|point| point.start_ns == key.start_ns) {
-            point.ios = point.ios.saturating_add(data.ios);
-            point.bytes = point.bytes.saturating_add(data.bytes);
+            point.ios = point.ios.saturating_add(ios);
+            point.bytes = point.bytes.saturating_add(bytes);
             return;
         }
-        self.open.push_back(OpenPoint {
-            start_ns: key.start_ns,
-            end_ns,
-            ios: data.ios,
-            bytes: data.bytes,
-            completion: data.completion,
-        });
+        let mut completion = LatencyHistogram::default();
+        interval.counts.add_data_completion(&mut completion);
+        self.open.push_back(OpenPoint { start_ns: key.start_ns, end_ns, ios, bytes, completion });
         if self.open.len() > OPEN_MAX {
             self.close_oldest();
         }

@@ -35,7 +35,7 @@ pub(super) fn encode(host: HostId, level: Level, interval: &Interval, out: &mut 
         put(out, value);
     }
     put_histogram(out, &counts.lateness);
-    let present = |op: &OpCounts| *op != OpCounts::default();
+    let present = |op: &OpCounts| !op.is_empty();
     let bits = counts.ops.iter().enumerate().fold(0_u8, |bits, (i, op)| bits | (u8::from(present(op)) << i));
     out.push(bits);
     counts.ops.iter().filter(|op| present(op)).for_each(|op| put_op(out, op));
@@ -144,17 +144,16 @@ fn level_of(code: u8) -> Option<Level> {
 }
 
 fn put_histogram(out: &mut Vec<u8>, histogram: &LatencyHistogram) {
-    let SparseHistogram { buckets, sum_ns, min_ns, max_ns } = histogram.to_sparse();
-    put(out, buckets.len() as u64);
-    if buckets.is_empty() {
+    put(out, histogram.buckets().count() as u64);
+    if histogram.is_empty() {
         return;
     }
-    put(out, sum_ns);
-    put(out, min_ns);
-    put(out, max_ns);
+    put(out, u64::try_from(histogram.sum_ns()).unwrap_or(u64::MAX));
+    put(out, histogram.min_ns());
+    put(out, histogram.max_ns());
     let mut next = 0;
-    for (bucket, count) in buckets {
-        put(out, u64::from(bucket - next));
+    for (bucket, count) in histogram.buckets() {
+        put(out, (bucket - next) as u64);
         put(out, count);
         next = bucket + 1;
     }

@@ -44,7 +44,9 @@ impl Pods {
     /// As many workers; nothing is made yet.
     pub fn new(count: usize, options: Options, setting: &Setting) -> Self {
         let (stop, say) = (Arc::clone(&setting.stop), setting.say.clone());
-        Pods { count, options, needs: vec![Need::Run], stop, say, run: Arc::default() }
+        let network = options.pod_network.map(|_| Need::PodNetwork);
+        let needs = [Need::Run].into_iter().chain(network).collect();
+        Pods { count, options, needs, stop, say, run: Arc::default() }
     }
 
     /// The same where something else is done in the cluster, too, so that its permissions are looked at beforehand.
@@ -82,7 +84,7 @@ impl Pods {
         let run = self.run.get().ok_or(io::ErrorKind::NotConnected)?;
         let pod = run.pods.iter().find(|pod| pod.name == place.host.name).ok_or(io::ErrorKind::NotFound)?;
         let said = Said::default();
-        let connection = Connection::of_stream(run.cluster.forward(pod, &said)?)?;
+        let connection = Connection::of_stream(run.stream(pod, &said)?)?;
         Ok(Connection { peer: Box::new(Forward { said }), ..connection })
     }
 }
