@@ -738,7 +738,10 @@ fn describe_distribution(distribution: &Distribution) -> String {
         Distribution::Uniform => "uniform".to_owned(),
         Distribution::Zipf { theta } => format!("zipf {theta}"),
         Distribution::Pareto { h } => format!("Pareto {h}"),
-        Distribution::Normal { stddev_percent } => format!("normal {stddev_percent} %"),
+        Distribution::Normal { stddev_percent, scattered } => {
+            format!("normal {stddev_percent} %{}", if *scattered { ", scattered" } else { "" })
+        }
+        Distribution::Sequence { blocks, .. } => format!("in a list of {} blocks", blocks.len()),
         Distribution::Zoned(zones) => format!("in {} zones", zones.len()),
         Distribution::HitArea { read_percent, write_percent, bytes } => {
             format!(

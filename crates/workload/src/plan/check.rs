@@ -346,7 +346,7 @@ fn check_distribution(distribution: &Distribution) -> Checked {
         Distribution::Uniform | Distribution::Hotband { .. } => Ok(()),
         Distribution::Zipf { theta } => share("a theta", *theta, |theta| theta > 0.0 && theta != 1.0),
         Distribution::Pareto { h } => share("a power", *h, |h| h > 0.0 && h < 1.0),
-        Distribution::Normal { stddev_percent } => {
+        Distribution::Normal { stddev_percent, .. } => {
             // Positions are drawn until one lies in the range.
             share("a standard deviation", *stddev_percent, |value| (0.0..=1000.0).contains(&value))
         }
@@ -355,6 +355,7 @@ fn check_distribution(distribution: &Distribution) -> Checked {
             percent("a share of reads", *read_percent)?;
             percent("a share of writes", *write_percent)
         }
+        Distribution::Sequence { blocks, .. } => some("blocks of a list", blocks.len(), usize::MAX),
         Distribution::ReadMiss { miss_percent, .. } => percent("a share of misses", *miss_percent),
         Distribution::Zoned(zones) => {
             some("zones", zones.len(), usize::MAX)?;
