@@ -175,7 +175,8 @@ impl BlockThread<'_> {
         let validation = &self.prepared.blocks.validation;
         let maps = self.slice.sites.iter().map(|site| validation.map(site.target)).collect();
         let depth = self.job.outstanding_per_thread;
-        let engine = ValidatedEngine::new(Box::new(engine), maps, validation.run(), depth);
+        let engine = ValidatedEngine::new(Box::new(engine), maps, validation.run(), depth)
+            .expecting_headers(self.job.content.written);
         self.paced(engine.acknowledging(self.job.acknowledges_at_completion()), fallback)
     }
 

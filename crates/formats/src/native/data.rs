@@ -115,6 +115,7 @@ pub(super) const CONTENT_KEYS: Table<Content> = Table {
         key!(set "dedup_unit", BLOCK_SIZE, dedup_unit_bytes, "`\"4k\"`", "the size within which duplicates are made"),
         key!(set "verify", FLAG, verify, "`false`", "`true`: every sector written says its target, offset, generation and run under a CRC-32C, and what is read is compared with the last write; the jobs of a phase of kind `verify` that only read then read everything the run wrote"),
         key!(set "reread", FLAG, reread, "`false`", "`true`, with `verify`: what was written is read back and compared at once, in the slot of the write; these reads are counted apart. Through the page cache they check nothing below it: use direct I/O"),
+        key!(set "written", FLAG, written, "`false`", "`true`, with `verify`: all that is read was written by Assay, in this run or in an earlier one: a block without headers is wrong, and not one of which nothing is known"),
         key!(none "data_errors_max", count(1, u64::MAX), data_errors_max, "`errors_tolerated` counts them", "with `verify`: each thread ends its job at this many wrong blocks, whatever `errors_tolerated` says"),
         key!(some "journal", JOURNAL, journal, "none", "with `verify`: writes are kept in a journal that survives a crash of the host, and `assay runs verify RUN` then proves that every acknowledged one is there; `\"flushed\"`, `\"completed\"` or a table"),
     ]],
