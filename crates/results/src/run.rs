@@ -535,6 +535,12 @@ impl Row {
 }
 
 impl OpResult {
+    /// Leaves the distributions to those that it is the total of.
+    pub fn forget_distributions(&mut self) {
+        (self.completion_histogram, self.response_histogram) = (None, None);
+        (self.submit_histogram, self.service_histogram) = (None, None);
+    }
+
     /// Operations a second; `None` where only the bytes are known.
     pub fn known_iops(&self) -> Option<f64> {
         (self.ios > 0 || self.bytes == 0).then_some(self.iops)

@@ -97,8 +97,7 @@ pub fn total_of(ops: &[&OpResult]) -> OpResult {
     total.iops = ops.iter().map(|op| op.iops).sum();
     total.bytes_per_s = ops.iter().map(|op| op.bytes_per_s).sum();
     // The operations carry theirs.
-    total.completion_histogram = None;
-    (total.submit_histogram, total.service_histogram) = (None, None);
+    total.forget_distributions();
     total
 }
 
