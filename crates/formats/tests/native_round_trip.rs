@@ -79,7 +79,10 @@ fn distribution() -> impl Strategy<Value = Distribution> {
         Just(Distribution::Uniform),
         positive().prop_map(|theta| Distribution::Zipf { theta }),
         (0.001..=1.0_f64).prop_map(|h| Distribution::Pareto { h }),
-        positive().prop_map(|stddev_percent| Distribution::Normal { stddev_percent }),
+        (positive(), any::<bool>())
+            .prop_map(|(stddev_percent, scattered)| Distribution::Normal { stddev_percent, scattered }),
+        (prop::collection::vec(0_u64..1 << 40, 1..5), any::<bool>())
+            .prop_map(|(blocks, advances)| Distribution::Sequence { blocks, advances }),
         prop::collection::vec(zone, 1..5).prop_map(Distribution::Zoned),
         (percent(), percent(), size()).prop_map(|(read_percent, write_percent, bytes)| {
             Distribution::HitArea { read_percent, write_percent, bytes }

@@ -232,6 +232,9 @@ pub struct OpResult {
     pub response_ns: Option<LatencySummary>,
     /// Time in the submitting call; `None` where it cannot be told from waiting.
     pub submit_ns: Option<LatencySummary>,
+    /// From the return of the submitting call to completion; `None` where calls were not timed one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_ns: Option<LatencySummary>,
     /// The whole distribution behind `completion_ns`, for charts and for merging runs. `None` for the total of reads, writes
     /// and trims: [`JobResult::completion_histogram`] merges theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,6 +242,12 @@ pub struct OpResult {
     /// The whole distribution behind `response_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_histogram: Option<SparseHistogram>,
+    /// The whole distribution behind `submit_ns`, where each call was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submit_histogram: Option<SparseHistogram>,
+    /// The whole distribution behind `service_ns`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_histogram: Option<SparseHistogram>,
 }
 
 /// One job's result, or that of the jobs of one group.
