@@ -45,6 +45,11 @@ impl DataError {
         let DataError { target, offset_bytes, sectors, fault, expected, .. } = self;
         let sectors = if *sectors == 1 { "1 sector".to_owned() } else { format!("{sectors} sectors") };
         let found = self.found.map_or("no header".to_owned(), |found| found.to_string());
+        // Of an earlier run it is known that it wrote there, and no more.
+        let expected = match expected.generation {
+            0 => "a block of an earlier run".to_owned(),
+            _ => expected.to_string(),
+        };
         format!(
             "{target} offset {offset_bytes}: {sectors} {}; expected {expected}; found {found}",
             fault.describe()

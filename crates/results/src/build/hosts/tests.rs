@@ -77,6 +77,79 @@ fn devices_of_one_name_on_two_hosts_are_two_devices() {
     assert!((phase.jobs[0].cached_read_share.unwrap() - 5005.0 / 24_021.0).abs() < 1e-9);
 }
 
+/// `w1` and `w2` on the device of the fixture, each of which did half of what the device did. They are processes of the machines
+/// that are said.
+fn halves(boots: [Option<&str>; 2]) -> Vec<RunEvent> {
+    let mut workers = Vec::new();
+    for (number, boot) in boots.into_iter().enumerate() {
+        let mut events = told(number as u16, ["w1", "w2"][number], |event| match event {
+            HostEvent::Counters { record, .. } => {
+                let process = &mut record.processes[0];
+                process.storage_read_bytes = process.storage_read_bytes.map(|bytes| bytes / 2);
+            }
+            HostEvent::Interval(interval) => {
+                let ios = interval.counts.op(OpKind::Read).ios / 2;
+                **interval = crate::fixture::interval(0, interval.key.index, OpKind::Read, ios);
+            }
+            _ => {}
+        });
+        let HostEvent::Environment { environment, .. } = announced(&mut events) else {
+            panic!("the announcement comes first")
+        };
+        environment.machine.boot_id = boot.map(str::to_owned);
+        environment.machine.hostname = Some("anvil".to_owned());
+        events.insert(1, HostEvent::Clock(HostClock::default()).of(HostId(number as u16)));
+        workers.push(events);
+    }
+    together(workers)
+}
+
+fn announced(events: &mut [RunEvent]) -> &mut HostEvent {
+    let RunEvent::Host { event, .. } = &mut events[0] else { panic!("a host is announced first") };
+    event
+}
+
+#[test]
+fn workers_of_one_machine_count_its_device_once_and_none_is_foreign_to_another() {
+    let foreign = |run: &Run| run.findings.iter().any(|finding| finding.id == "foreign-io");
+    let run = build(&halves([Some("one"), Some("one")]));
+    let all = run.phases[0].device.as_ref().unwrap();
+    assert_eq!((&all.devices[..], all.device_reads), (&["anvil:sda".to_owned()][..], Some(10_010)));
+    assert_eq!((all.device_depth_mean, all.process_read_bytes), (Some(8.0), all.device_read_bytes));
+    assert!(!foreign(&run), "{:#?}", run.findings);
+    // The devices of two machines are two, and half of what each did was for other processes.
+    let run = build(&halves([Some("one"), Some("other")]));
+    let all = run.phases[0].device.as_ref().unwrap();
+    assert_eq!((all.devices.len(), all.device_reads), (2, Some(20_020)));
+    assert!(foreign(&run), "{:#?}", run.findings);
+}
+
+#[test]
+fn what_a_sibling_does_in_a_quiet_window_is_not_foreign() {
+    let mut events = halves([Some("one"), Some("one")]);
+    let at = events.iter().position(|event| matches!(event, RunEvent::PhaseStarted { .. })).unwrap();
+    // While the first watches, the second still lays its file out; while the second watches, nobody does anything.
+    let moved = [(0, [0, 64 << 20]), (1, [64 << 20, 64 << 20])];
+    for (host, bytes) in moved {
+        let second = u64::from(host);
+        for (later, read_bytes) in bytes.into_iter().enumerate() {
+            let mut record = counters(second + later as u64, read_bytes);
+            record.at_ns -= 900 * SECOND;
+            record.processes[0].storage_read_bytes = Some(0);
+            if host == 1 {
+                record.devices[0].busy_time_ms = 0;
+            }
+            let counters = HostEvent::Counters { phase: 0, record: Box::new(record) };
+            events.insert(at + usize::from(host) * 2 + later, counters.of(HostId(host)));
+        }
+    }
+    let run = build(&events);
+    let rows = &run.phases[0].hosts;
+    assert_eq!([0, 1].map(|at| rows[at].evidence.quiet_before.unwrap().read_bytes), [64 << 20, 0]);
+    assert_eq!(run.phases[0].evidence.quiet_before.map(|window| window.read_bytes), Some(0));
+    assert!(!run.findings.iter().any(|finding| finding.id == "foreign-io"), "{:#?}", run.findings);
+}
+
 #[test]
 fn totals_are_over_the_time_in_which_all_measured() {
     let run = build(&three());
