@@ -151,7 +151,7 @@ fn content() -> impl Strategy<Value = Content> {
         "\\PC{1,20}".prop_map(|text| Payload::Pattern(text.into_bytes())),
     ];
     let refresh = select(vec![Refresh::EveryWrite, Refresh::Stamp, Refresh::Never]);
-    let checked = (any::<bool>(), any::<bool>(), of(1..u64::MAX));
+    let checked = (any::<bool>(), any::<bool>(), any::<bool>(), of(1..u64::MAX));
     let acknowledged = select(vec![Acknowledged::Flushed, Acknowledged::Completed]);
     let journal = (acknowledged, of("/[a-z ]{0,9}"))
         .prop_map(|(acknowledged, directory)| DataJournal { acknowledged, directory });
@@ -164,7 +164,8 @@ fn content() -> impl Strategy<Value = Content> {
             dedup_unit_bytes,
             verify: checked.0,
             reread: checked.1,
-            data_errors_max: checked.2,
+            written: checked.2,
+            data_errors_max: checked.3,
             journal,
         },
     )
