@@ -212,10 +212,17 @@ fn dry_run(args: &GridArgs, asked: &[Asked], context: &Context) -> Result<Outcom
     let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     for cell in asked {
         context.say(&format!("{} on {} workers", cell.name, cell.workers));
-        let how = RunOptions { seed: args.seed, ..RunOptions::usual(&args.how) };
+        let how = options(args, &cell.on);
         on::measured(cell.loaded(), (&cell.on, &args.on), true, &how, (&site, context))?;
     }
     Ok(Outcome::Done)
+}
+
+/// How a cell is run by the workers that `words` choose.
+fn options<'a>(args: &'a GridArgs, words: &str) -> RunOptions<'a> {
+    let named = args.directory != Path::new(".") && !on::shares_files(words);
+    let workers_directory = named.then_some(args.directory.as_path());
+    RunOptions { seed: args.seed, workers_directory, ..RunOptions::usual(&args.how) }
 }
 
 /// Goes on with a stored grid. What may be written over, and where results go, is said anew.
@@ -317,7 +324,7 @@ fn one(
     cell: &mut WorkerCell,
     (site, context): (&Site, &Context),
 ) -> Result<Outcome, Failure> {
-    let how = RunOptions { seed: args.seed, ..RunOptions::usual(&args.how) };
+    let how = options(args, &asked.on);
     let Some(finished) = on::measured(asked.loaded(), (&asked.on, &args.on), false, &how, (site, context))?
     else {
         return Ok(Outcome::Done);

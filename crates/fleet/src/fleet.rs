@@ -52,6 +52,8 @@ pub struct Options {
     pub version: AssayVersion,
     /// Set to end everything.
     pub stop: Arc<AtomicBool>,
+    /// The directory of targets with relative paths, where a launcher names none; `None`: the one that the worker is started in.
+    pub directory: Option<PathBuf>,
 }
 
 /// What workers may do for their part.
@@ -137,6 +139,22 @@ pub struct Fleet {
     launcher: Arc<dyn Launcher>,
 }
 
+/// Refuses paths for targets that the plan does not have.
+fn check_paths(places: &[Place], workload: &Workload) -> Result<(), FleetError> {
+    for Place { host, .. } in places {
+        let is_known = |name: &&String| workload.targets.iter().any(|target| target.name == **name);
+        if let Some(name) = host.paths.keys().find(|name| !is_known(name)) {
+            let known: Vec<&str> = workload.targets.iter().map(|target| target.name.as_str()).collect();
+            return Err(FleetError::Targets(format!(
+                "host {} has a path for '{name}', and the plan has no such target; its targets are: {}",
+                host.name,
+                known.join(", ")
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl Fleet {
     /// Starts the workers that `words` choose (`local:8`, `ssh:db1,db2`), and waits until all have answered. `workload` has their hosts
     /// from then on. `share` says how hosts share the ranges of targets that are the same storage.
@@ -168,7 +186,11 @@ impl Fleet {
         options: Options,
     ) -> Result<Self, FleetError> {
         launcher.set_up(workload)?;
-        let places = launcher.places(workload);
+        let mut places = launcher.places(workload);
+        check_paths(&places, workload)?;
+        for place in places.iter_mut().filter(|place| place.directory.as_os_str().is_empty()) {
+            place.directory = options.directory.clone().unwrap_or_default();
+        }
         workload.hosts = places.iter().map(|place| place.host.clone()).collect();
         let jobs = workload.phases.iter_mut().flat_map(|phase| &mut phase.jobs);
         for job in jobs.filter(|_| share.is_some()) {
