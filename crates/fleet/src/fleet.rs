@@ -13,7 +13,7 @@ use assay_results::environment::{AssayVersion, Environment};
 use assay_results::event::{HostClock, LostReason};
 use assay_results::{HostId, HostSink};
 use assay_workload::host::HostRanges;
-use assay_workload::job::EngineKind;
+use assay_workload::job::{EngineKind, Job};
 use assay_workload::resolve::Inventory;
 use assay_workload::target::TargetKind;
 use assay_workload::{Plan, Target, Workload};
@@ -137,6 +137,27 @@ pub struct Fleet {
     before: Before,
     /// Behind the streams: what it holds for the workers goes after them.
     launcher: Arc<dyn Launcher>,
+}
+
+/// Refuses targets without a size that a worker cannot say the size of.
+fn check_found(worker: &str, workload: &Workload, found: &Inventory) -> Result<(), FleetError> {
+    for target in workload.targets.iter().filter(|target| target.size.is_none()) {
+        let Some(facts) = found.targets.get(&target.name) else { continue };
+        let used = |job: &&Job| job.targets.contains(&target.name);
+        let jobs = || workload.phases.iter().flat_map(|phase| &phase.jobs).filter(used);
+        let what = match facts.kind {
+            TargetKind::Directory if jobs().all(|job| job.tree.is_none()) => "is a directory",
+            TargetKind::File if facts.existing_bytes == 0 => "does not exist or is empty",
+            _ => continue,
+        };
+        if jobs().next().is_some() {
+            return Err(FleetError::Targets(format!(
+                "{worker}: {} {what} (target '{}'); name a file that is there, or give the target a size",
+                facts.path, target.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses paths for targets that the plan does not have.
@@ -297,6 +318,7 @@ impl Fleet {
             let name = self.members[worker].name();
             let checked = self.launcher.check(name, &inventory);
             checked.map_err(|what| FleetError::OtherTarget { worker: name.to_owned(), what })?;
+            check_found(name, workload, &inventory)?;
             known.hosts.insert(self.members[worker].name().to_owned(), *inventory);
         }
         // What holds where a plan names no hosts.
