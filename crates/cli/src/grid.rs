@@ -284,6 +284,7 @@ fn measure(
 ) -> Result<Outcome, Failure> {
     let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     let mut outcome = Ok(Outcome::Done);
+    let mut lost = None;
     keep(&grid, directory)?;
     for (at, cell) in asked.iter().enumerate() {
         if grid.cells[at].is_finished() {
@@ -298,14 +299,20 @@ fn measure(
         ));
         outcome = one(args, cell, &mut grid.cells[at], (&site, context));
         keep(&grid, directory)?;
-        let stops = !matches!(outcome, Ok(Outcome::Done));
-        if stops {
-            break;
+        match &outcome {
+            Ok(Outcome::Done) => {}
+            // The next cell starts workers anew.
+            Err(Failure::Incomplete(why)) if args.on.loss.goes_on() => {
+                context.say(&format!("{}: {why}", cell.name));
+                lost = Some(why.clone());
+                outcome = Ok(Outcome::Done);
+            }
+            _ => break,
         }
     }
     show(args, &grid, directory, context)?;
     let goes_on = format!("assay grid --resume {}", directory.display());
-    match outcome {
+    match lost.map_or(outcome, |why| Err(Failure::Incomplete(why))) {
         Ok(Outcome::Done) => {
             let is_valid = grid.cells.iter().all(|cell| cell.verdict == Some(Verdict::Valid));
             Ok(if args.how.output.require_valid && !is_valid { Outcome::NotValid } else { Outcome::Done })

@@ -246,6 +246,11 @@ impl LossArgs {
         Duration::from_secs(self.lost_after)
     }
 
+    /// Whether the loss of workers ends nothing.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.on_loss == OnLoss::Continue
+    }
+
     /// What a fleet is told of itself.
     pub(crate) fn options(&self, site: &Site) -> Options {
         let on_loss = match self.on_loss {
