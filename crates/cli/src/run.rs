@@ -138,6 +138,8 @@ pub(crate) struct RunOptions<'a> {
     pub(crate) array: &'a str,
     /// The size it takes for targets without one.
     pub(crate) size: Bytes,
+    /// The directory of targets with relative paths on each worker that has files of its own; `None`: where it is started.
+    pub(crate) workers_directory: Option<&'a Path>,
     /// What is asked of Kubernetes, beside what `--on` says.
     pub(crate) kube: assay_fleet::kube::Options,
 }
@@ -153,6 +155,7 @@ impl<'a> RunOptions<'a> {
             readonly: false,
             array: audit::ARRAY_DEFAULT,
             size: audit::size_default(),
+            workers_directory: None,
             kube: assay_fleet::kube::Options::default(),
         }
     }
@@ -192,9 +195,15 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
         context.out(&asked::profile_list(context));
         return Ok(Outcome::Done);
     }
-    let how = RunOptions::of(args);
+    let mut how = RunOptions::of(args);
     if let Some(words) = &args.on.on {
-        let asked = asked::asked(wanted(args)?, context)?;
+        let mut wanted = wanted(args)?;
+        if !on::shares_files(words) && args.target != Path::new(".") {
+            // It is one of each worker, and need not be here.
+            how.workers_directory = Some(&args.target);
+            wanted.target = Path::new(".");
+        }
+        let asked = asked::asked(wanted, context)?;
         return on::execute(asked, (words, &args.on), args.how.dry_run, &how, context);
     }
     execute(wanted(args)?, &how, context)
@@ -361,10 +370,11 @@ fn carry_out(
         check_space(&plan, Layout::AsNeeded, &[trace.largest(&plan)], &site.host)?;
     }
     let foreign = &how.common.foreign;
-    let by_io = foreign.program.as_ref().filter(|_| !plan.uses(Carrier::Fio));
-    let by_io = by_io.map_or_else(Vec::new, |program| program.reporting.logged_by_io(&plan));
-    let tracing = traced::tracing(trace.is_some(), by_io);
-    let logs_ios = tracing.as_ref().is_some_and(|tracing| tracing.submit_calls);
+    let reporting = foreign.program.as_ref().filter(|_| !plan.uses(Carrier::Fio)).map(|of| &of.reporting);
+    let by_io = reporting.map_or_else(Vec::new, |reporting| reporting.logged_by_io(&plan));
+    let timed = reporting.map_or_else(Vec::new, |reporting| reporting.timed_submission(&plan));
+    let logs_ios = !by_io.is_empty();
+    let tracing = traced::tracing(trace.is_some(), by_io, timed);
     let request = Request {
         fio,
         consent: how.common.allowed.named()?,

@@ -4,6 +4,7 @@
 //! not grow with the number of operations: per job the merged counts, per reporting period a few numbers.
 //! Intervals may arrive in any order relative to the other events, except that the run's start comes first.
 
+mod devices;
 mod held;
 mod hosts;
 mod job;
@@ -17,12 +18,13 @@ use std::collections::BTreeMap;
 
 use assay_workload::{PhaseKind, Plan, PlannedPhase};
 
-use self::hosts::{HostStart, Hosts, Starts};
+use self::devices::Counted;
+use self::hosts::{HostStart, Hosts, MachinePart, Starts};
 pub(crate) use self::job::pattern_words;
 use self::job::{JobTally, union};
 use self::machine::MachineTally;
 use self::points::PointSeries;
-use self::truth::RequestedBytes;
+use self::truth::{Devices, RequestedBytes};
 use crate::checks;
 use crate::environment::Environment;
 use crate::event::{HostEvent, HostId, RunEnd, RunEvent};
@@ -153,7 +155,12 @@ impl RunBuilder {
                 tally.machines.entry(host).or_default().feed(record, place);
             }
             HostEvent::JobFinished { phase, job, outcome } => {
-                self.job(*phase, *job).feed_outcome(host, outcome)
+                let name = self.hosts.0.get(&host).filter(|_| self.hosts.are_several());
+                let mut outcome = outcome.clone();
+                if let (Some(tally), Some(data)) = (name, &mut outcome.data) {
+                    data.found_on(&tally.name);
+                }
+                self.job(*phase, *job).feed_outcome(host, &outcome)
             }
             HostEvent::Probed { probe } => self.probes.push((**probe).clone()),
             HostEvent::Hung { .. } => {}
@@ -284,7 +291,7 @@ fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start, hosts: &Hosts)
     let mut indices: Vec<u32> = (0..jobs_planned).chain(tally.jobs.keys().copied()).collect();
     indices.sort_unstable();
     indices.dedup();
-    let rows = host_rows(&tally, planned, start, hosts);
+    let (rows, machines) = host_rows(&tally, planned, start, hosts);
     let (metrics, moments) = (figures(&tally, planned, hosts), moments(&tally));
     let starts = Starts::new(&tally.starts);
     let mut jobs: Vec<JobResult> = Vec::new();
@@ -307,10 +314,8 @@ fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start, hosts: &Hosts)
     }
     let (device, evidence, rows) = match <[HostPhase; 1]>::try_from(rows) {
         Ok([only]) if !hosts.are_several() => (only.device, only.evidence, Vec::new()),
-        Ok([only]) => {
-            (hosts::devices_together(std::slice::from_ref(&only)), only.evidence.clone(), vec![only])
-        }
-        Err(rows) => (hosts::devices_together(&rows), hosts::machines_together(&rows), rows),
+        Ok([only]) => (hosts::devices_together(&machines), only.evidence.clone(), vec![only]),
+        Err(rows) => (hosts::devices_together(&machines), hosts::machines_together(&rows, &machines), rows),
     };
     if let Some(truth) = &device {
         truth::spread_cached_share(truth, &mut jobs);
@@ -372,13 +377,13 @@ fn moments(tally: &PhaseTally) -> Vec<Moment> {
     all
 }
 
-/// Each host's counters of a phase, against its own devices and what its own jobs asked for.
+/// The counters of a phase, each host's against its own devices and what its own jobs asked for, and the same of each machine.
 fn host_rows(
     tally: &PhaseTally,
     planned: Option<&PlannedPhase>,
     start: &Start,
     hosts: &Hosts,
-) -> Vec<HostPhase> {
+) -> (Vec<HostPhase>, Vec<MachinePart>) {
     let mut asked: BTreeMap<HostId, RequestedBytes> = BTreeMap::new();
     let mut windows: BTreeMap<HostId, (u64, u64)> = BTreeMap::new();
     for job in tally.jobs.values() {
@@ -388,20 +393,37 @@ fn host_rows(
         }
     }
     let silent = MachineTally::default();
-    let row = |host: HostId, name: &str| {
-        let machine = tally.machines.get(&host).unwrap_or(&silent);
-        let environment = hosts.environment_of(host, &start.environment);
-        let devices = truth::bottom_devices(planned, (&start.plan, host), environment);
-        let asked = asked.get(&host).cloned().unwrap_or_default();
-        let device = machine.truth(&devices, &asked, windows.get(&host).copied(), truth::reader_of(planned));
-        hosts::row(host, name, device, machine.evidence(&devices.names))
+    let counted = |host: HostId| Counted {
+        tally: tally.machines.get(&host).unwrap_or(&silent),
+        window: windows.get(&host).copied(),
     };
-    if hosts.are_several() {
-        hosts.0.iter().map(|(host, known)| row(*host, &known.name)).collect()
-    } else {
+    let below = |host: HostId| {
+        truth::bottom_devices(planned, (&start.plan, host), hosts.environment_of(host, &start.environment))
+    };
+    let reader = truth::reader_of(planned);
+    let row = |host: HostId, name: &str| {
+        let devices = below(host);
+        let asked = asked.get(&host).cloned().unwrap_or_default();
+        let device = devices::truth(&[counted(host)], &devices, &asked, reader);
+        hosts::row(host, name, device, counted(host).tally.evidence(&devices.names))
+    };
+    if !hosts.are_several() {
         let only = hosts.0.keys().next().copied().unwrap_or(HostId::FIRST);
-        vec![row(only, "")]
+        return (vec![row(only, "")], Vec::new());
     }
+    let machine = |members: Vec<HostId>| {
+        let each: Vec<Devices> = members.iter().map(|host| below(*host)).collect();
+        let workers: Vec<Counted<'_>> = members.iter().map(|host| counted(*host)).collect();
+        let watched: Vec<(Counted<'_>, &[String])> =
+            workers.iter().zip(&each).map(|(worker, devices)| (*worker, &devices.names[..])).collect();
+        let quiet = devices::quiet(&watched);
+        let mut all = RequestedBytes::default();
+        members.iter().filter_map(|host| asked.get(host)).for_each(|bytes| all.merge(bytes));
+        let device = devices::truth(&workers, &Devices::together(each), &all, reader);
+        MachinePart { name: hosts.machine_name(&members), device, quiet }
+    };
+    let rows = hosts.0.iter().map(|(host, known)| row(*host, &known.name)).collect();
+    (rows, hosts.by_machine().into_iter().map(machine).collect())
 }
 
 /// Reasons as one text; `None`: there are none.

@@ -19,6 +19,8 @@ pub struct OpCounts {
     pub response: LatencyHistogram,
     /// Time in the submitting call; where it is sampled, fewer values than operations.
     pub submit: LatencyHistogram,
+    /// From the return of the submitting call to completion; empty where calls are not timed one by one.
+    pub service: LatencyHistogram,
 }
 
 impl OpCounts {
@@ -35,6 +37,7 @@ impl OpCounts {
         self.completion.merge(&other.completion);
         self.response.merge(&other.response);
         self.submit.merge(&other.submit);
+        self.service.merge(&other.service);
     }
 }
 
@@ -102,6 +105,11 @@ impl JobCounts {
         let mut total = OpCounts::default();
         self.asked_for().for_each(|op| total.merge(op));
         total
+    }
+
+    /// The completion latencies of those that [`JobCounts::data`] puts together.
+    pub(crate) fn each_completion(&self, take: impl FnMut(&LatencyHistogram)) {
+        self.asked_for().map(|op| &op.completion).for_each(take);
     }
 
     /// Completed operations of those that [`JobCounts::data`] puts together.

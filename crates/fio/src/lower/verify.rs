@@ -202,7 +202,7 @@ pub fn settle_headers(
 
 /// Whether fio's blocks of this method begin with a header.
 fn has_headers(verify: &Verify) -> bool {
-    verify.method.as_deref().is_some_and(|method| !matches!(method, "pattern" | "null"))
+    verify.method.is_some_and(|method| !matches!(method, "pattern" | "null"))
 }
 
 fn writes(job: &Job) -> bool {

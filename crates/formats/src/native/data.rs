@@ -3,11 +3,13 @@
 use assay_workload::content::{Acknowledged, Content, DataJournal, Payload, Refresh};
 use assay_workload::job::{
     EngineOptions, Flow, FlushCall, FlushOrder, FlushPolicy, OpenSync, PeriodicFlush, SteadyFigure,
-    SteadyLimit, ThinkTime,
+    SteadyLimit, Strides, ThinkTime,
 };
 use assay_workload::units::Nanos;
 
-use super::forms::{BLOCK_SIZE, FLAG, NAME, PERCENT, TEXT, TIME, count, count_u32, number, quote, word};
+use super::forms::{
+    BLOCK_SIZE, FLAG, NAME, PERCENT, SIZE, TEXT, TIME, count, count_u32, number, quote, word,
+};
 use super::key::{About, Form, Key, Need, Shape, Table, key};
 use super::scalar;
 use super::words::{Word, names, words};
@@ -241,6 +243,24 @@ pub(super) const FLOW: Form<Flow> = Form {
     shape: Shape::Table(|| FLOW_KEYS.about()),
     read: |sink, entry, _| FLOW_KEYS.read(sink, entry, NO_FLOW),
     write: |flow| FLOW_KEYS.inline(flow, &NO_FLOW),
+};
+
+const NO_STRIDES: Strides = Strides { zone_bytes: 0, turn_bytes: 0, skip_bytes: 0 };
+
+pub(super) const STRIDES_KEYS: Table<Strides> = Table {
+    who: "'strides'",
+    example: "strides = { zone = \"1MiB\", turn = \"256KiB\", skip = \"7MiB\" }",
+    sections: &[&[
+        key!(must "zone", BLOCK_SIZE, zone_bytes, "required", "the length of a zone"),
+        key!(must "turn", BLOCK_SIZE, turn_bytes, "required", "so many bytes are moved in a zone before the next one"),
+        key!(set "skip", SIZE, skip_bytes, "0", "left out between a zone and the next one"),
+    ]],
+};
+
+pub(super) const STRIDES: Form<Strides> = Form {
+    shape: Shape::Table(|| STRIDES_KEYS.about()),
+    read: |sink, entry, _| STRIDES_KEYS.read(sink, entry, NO_STRIDES),
+    write: |strides| STRIDES_KEYS.inline(strides, &NO_STRIDES),
 };
 
 const NO_STEADY: SteadyLimit = SteadyLimit {

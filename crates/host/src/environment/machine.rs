@@ -56,6 +56,7 @@ pub(super) fn read(root: &HostRoot) -> Machine {
     let cpuinfo = root.text("/proc/cpuinfo").unwrap_or_default();
     Machine {
         hostname: root.nonempty_text("/proc/sys/kernel/hostname"),
+        boot_id: root.nonempty_text("/proc/sys/kernel/random/boot_id"),
         os: os_name(root),
         suite: os_release(root).as_deref().and_then(|release| value_of(release, "ASSAY_SUITE")),
         kernel_release: root.nonempty_text("/proc/sys/kernel/osrelease"),

@@ -14,7 +14,7 @@ use super::points::PointSeries;
 use super::truth::cached_share;
 use crate::environment::Environment;
 use crate::event::{HostClock, HostId};
-use crate::evidence::{InterfaceUse, PhaseEvidence, QuietWindow, WorkerReport};
+use crate::evidence::{InterfaceUse, PhaseEvidence, QuietWindow, WorkerLatency, WorkerReport};
 use crate::hosts::{CommonWindow, HostLoss, HostPhase, RunHost};
 use crate::run::DeviceTruth;
 
@@ -53,6 +53,28 @@ impl Hosts {
 
     pub(super) fn environment_of<'a>(&'a self, host: HostId, first: &'a Environment) -> &'a Environment {
         self.0.get(&host).and_then(|tally| tally.environment.as_deref()).unwrap_or(first)
+    }
+
+    /// The hosts by machine, in their order. Those that run on one kernel are one machine; a host that does not say is one by itself.
+    pub(super) fn by_machine(&self) -> Vec<Vec<HostId>> {
+        let mut machines: Vec<(Option<&str>, Vec<HostId>)> = Vec::new();
+        for (host, tally) in &self.0 {
+            let boot =
+                tally.environment.as_ref().and_then(|environment| environment.machine.boot_id.as_deref());
+            match machines.iter_mut().find(|(known, _)| boot.is_some() && *known == boot) {
+                Some((_, members)) => members.push(*host),
+                None => machines.push((boot, vec![*host])),
+            }
+        }
+        machines.into_iter().map(|(_, members)| members).collect()
+    }
+
+    /// What a machine with these hosts is called.
+    pub(super) fn machine_name(&self, members: &[HostId]) -> String {
+        let first = members.first().and_then(|host| self.0.get(host));
+        let hostname = || first?.environment.as_ref()?.machine.hostname.clone();
+        let of_machine = if members.len() > 1 { hostname() } else { None };
+        of_machine.unwrap_or_else(|| first.map_or_else(String::new, |tally| tally.name.clone()))
     }
 
     /// Whether a host takes part in a phase to its end.
@@ -208,6 +230,7 @@ pub(super) fn of_several(
             start_skew_ns: i64::try_from(delay).unwrap_or(i64::MAX),
             start_error_ns: error,
             measured_ns: windows.get(&host).map_or(0, |window| window.1 - window.0),
+            completion_ns: WorkerLatency::of_some(&part.completion),
             lost_because: hosts.lost_in(host, phase).map(|loss| loss.why.to_string()),
             over_time: steps.of(host),
         }
@@ -238,6 +261,16 @@ fn usual_length_ns<'a>(all: impl Iterator<Item = &'a HeldIntervals>) -> u64 {
     lengths.get(lengths.len() / 2).copied().unwrap_or(0)
 }
 
+/// What is counted of a machine in a phase, with all workers that are processes of it.
+#[derive(Debug, Clone)]
+pub(super) struct MachinePart {
+    /// Of its worker, where it has one, else of the machine.
+    pub(super) name: String,
+    pub(super) device: Option<DeviceTruth>,
+    /// Before the phase and after it.
+    pub(super) quiet: [Option<QuietWindow>; 2],
+}
+
 /// A host's row of a phase.
 pub(super) fn row(
     host: HostId,
@@ -249,29 +282,29 @@ pub(super) fn row(
     HostPhase { host, name: name.to_owned(), device, cached_read_share, evidence }
 }
 
-/// What all hosts' devices did: counts and depths add, and the busiest says how busy.
-pub(super) fn devices_together(rows: &[HostPhase]) -> Option<DeviceTruth> {
-    let known: Vec<&DeviceTruth> = rows.iter().filter_map(|row| row.device.as_ref()).collect();
+/// What the devices of all machines did: counts and depths add, and the busiest says how busy.
+pub(super) fn devices_together(machines: &[MachinePart]) -> Option<DeviceTruth> {
+    let known: Vec<&DeviceTruth> = machines.iter().filter_map(|part| part.device.as_ref()).collect();
     if known.is_empty() {
         return None;
     }
-    let complete = known.len() == rows.len();
+    let complete = known.len() == machines.len();
     let sum = |field: fn(&DeviceTruth) -> Option<u64>| {
         known.iter().map(|truth| field(truth)).sum::<Option<u64>>().filter(|_| complete)
     };
-    let device = |row: &HostPhase| -> Vec<String> {
-        let names = row.device.iter().flat_map(|truth| &truth.devices);
-        names.map(|name| format!("{}:{name}", row.name)).collect()
+    let device = |part: &MachinePart| -> Vec<String> {
+        let names = part.device.iter().flat_map(|truth| &truth.devices);
+        names.map(|name| format!("{}:{name}", part.name)).collect()
     };
-    let why = |row: &HostPhase| match &row.device {
-        None => Some(format!("{}: nothing was counted", row.name)),
-        Some(truth) => truth.unknown_because.as_ref().map(|why| format!("{}: {why}", row.name)),
+    let why = |part: &MachinePart| match &part.device {
+        None => Some(format!("{}: nothing was counted", part.name)),
+        Some(truth) => truth.unknown_because.as_ref().map(|why| format!("{}: {why}", part.name)),
     };
     let depths = known.iter().map(|truth| truth.device_depth_mean).sum::<Option<f64>>();
     let busy: Option<Vec<f64>> = known.iter().map(|truth| truth.device_busy_share).collect();
     Some(DeviceTruth {
         bytes_at_most: known.iter().any(|truth| truth.bytes_at_most),
-        devices: rows.iter().flat_map(device).collect(),
+        devices: machines.iter().flat_map(device).collect(),
         asked_read_bytes: known.iter().map(|truth| truth.asked_read_bytes).sum(),
         process_read_bytes: sum(|truth| truth.process_read_bytes),
         device_read_bytes: sum(|truth| truth.device_read_bytes),
@@ -285,12 +318,13 @@ pub(super) fn devices_together(rows: &[HostPhase]) -> Option<DeviceTruth> {
         device_busy_share: busy.filter(|_| complete).and_then(|all| all.into_iter().reduce(f64::max)),
         depth_window_s: known.iter().map(|truth| truth.depth_window_s).fold(f64::INFINITY, f64::min),
         asked_unknown: known.iter().any(|truth| truth.asked_unknown),
-        unknown_because: super::joined(&rows.iter().filter_map(why).collect::<Vec<_>>()),
+        unknown_because: super::joined(&machines.iter().filter_map(why).collect::<Vec<_>>()),
     })
 }
 
-/// The machines of a phase as one: shares are those of the busiest host, quiet windows add up.
-pub(super) fn machines_together(rows: &[HostPhase]) -> PhaseEvidence {
+/// The machines of a phase as one: shares are those of the busiest host, quiet windows of machines add up.
+pub(super) fn machines_together(rows: &[HostPhase], machines: &[MachinePart]) -> PhaseEvidence {
+    let quiet = |side: usize| machines.iter().filter_map(|part| part.quiet[side]).reduce(quiet_together);
     let all = || rows.iter().map(|row| &row.evidence);
     let most = |field: fn(&PhaseEvidence) -> Option<f64>| all().filter_map(field).reduce(f64::max);
     let stopped = all().max_by_key(|evidence| evidence.stopped_ns);
@@ -307,8 +341,8 @@ pub(super) fn machines_together(rows: &[HostPhase]) -> PhaseEvidence {
         stops: stopped.and_then(|evidence| evidence.stops),
         io_workers_max: all().map(|evidence| evidence.io_workers_max).max().unwrap_or(0),
         dirty_bytes_max: all().filter_map(|evidence| evidence.dirty_bytes_max).max(),
-        quiet_before: all().filter_map(|evidence| evidence.quiet_before).reduce(quiet_together),
-        quiet_after: all().filter_map(|evidence| evidence.quiet_after).reduce(quiet_together),
+        quiet_before: quiet(0),
+        quiet_after: quiet(1),
         interfaces: all().flat_map(|evidence| &evidence.interfaces).fold(Vec::new(), busier),
         seconds: Vec::new(),
     }

@@ -1,10 +1,8 @@
 //! The counters of a phase: kept in brief, so that a long run does not hold every snapshot.
 
-use super::truth::{Devices, Reader, RequestedBytes};
 use crate::counters::{Counters, ProcessCounters};
 use crate::environment::CgroupDeviceLimit;
 use crate::evidence::{InterfaceUse, LimitInForce, MachineSecond, PhaseEvidence, QuietWindow};
-use crate::run::DeviceTruth;
 use crate::varint::{put, put_signed, take, take_signed};
 
 /// More changes of limits on devices than this are not kept.
@@ -30,14 +28,14 @@ pub(super) struct MachineTally {
 
 /// What happened between two snapshots.
 #[derive(Debug, Clone, PartialEq)]
-struct Step {
+pub(super) struct Step {
     /// Start, nanoseconds after the first snapshot.
     start_ns: u64,
-    length_ns: u64,
+    pub(super) length_ns: u64,
     cpu_busy_share: Option<f64>,
     steal_share: Option<f64>,
     /// Those that did something, and none more: most devices of a machine are idle in most seconds.
-    devices: Box<[DeviceStep]>,
+    pub(super) devices: Box<[DeviceStep]>,
     /// How many of the names had been told by then.
     told: u32,
     /// Those of them without counters in this step.
@@ -45,13 +43,13 @@ struct Step {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct DeviceStep {
+pub(super) struct DeviceStep {
     /// Index among the names.
-    device: u32,
+    pub(super) device: u32,
     read_bytes: u64,
     written_bytes: u64,
-    weighted_time_ms: u64,
-    busy_time_ms: u64,
+    pub(super) weighted_time_ms: u64,
+    pub(super) busy_time_ms: u64,
 }
 
 /// Steps one behind the other in some tens of bytes each, so that a run of days stays small.
@@ -168,89 +166,14 @@ impl MachineTally {
     }
 
     /// What happened from the first to the last snapshot of the phase.
-    fn whole(&self) -> Option<Counters> {
+    pub(super) fn whole(&self) -> Option<Counters> {
         let (first, last) = (self.first.as_ref()?, self.last.as_ref()?);
         (last.at_ns > first.at_ns).then(|| Counters::delta(first, last))
     }
 
-    /// What the counters say against what was `asked`; `None` without counters. `window` is the measured part,
-    /// nanoseconds from the start of the phase, which the first snapshot is taken to mark; `reader` whose counters are ours.
-    pub(super) fn truth(
-        &self,
-        devices: &Devices,
-        asked: &RequestedBytes,
-        window: Option<(u64, u64)>,
-        reader: Reader,
-    ) -> Option<DeviceTruth> {
-        let mut whole = self.whole().filter(|_| reader != Reader::Nobody)?;
-        if reader == Reader::Fio {
-            whole.processes.retain(ProcessCounters::is_command);
-        }
-        let mut reasons: Vec<String> = Vec::new();
-        let process = |field: fn(&ProcessCounters) -> Option<u64>| {
-            let sum: Option<u64> = whole.processes.iter().map(field).sum();
-            sum.filter(|_| !whole.processes.is_empty())
-        };
-        let missing: Vec<&str> =
-            devices.names.iter().map(String::as_str).filter(|name| whole.device(name).is_none()).collect();
-        let counted = devices.unknown_because.is_none() && missing.is_empty() && !devices.names.is_empty();
-        if let Some(why) = &devices.unknown_because {
-            reasons.push(why.clone());
-        } else if !missing.is_empty() {
-            reasons.push(format!("no counters of {}", missing.join(", ")));
-        }
-        let total = |field: fn(&crate::counters::DeviceCounters) -> u64| {
-            let of = |name: &String| whole.device(name).map_or(0, field);
-            counted.then(|| devices.names.iter().map(of).fold(0, u64::saturating_add))
-        };
-        let flushes: Option<u64> =
-            devices.names.iter().map(|name| whole.device(name).and_then(|device| device.flushes)).sum();
-        let (depth, busy, depth_window_s) = self.depth(devices, counted, window);
-        // Charged twice, it is at most what the devices did.
-        let once = |charged: Option<u64>, moved: Option<u64>| match (charged, moved) {
-            (Some(charged), Some(moved)) if devices.charged_twice => Some(charged.min(moved)),
-            (charged, _) => charged,
-        };
-        let device_read_bytes = total(|device| device.read_bytes);
-        let device_written_bytes = total(|device| device.write_bytes);
-        let process_read_bytes = once(process(|process| process.storage_read_bytes), device_read_bytes)
-            .filter(|_| devices.uncharged.is_none());
-        if let Some(why) = &devices.uncharged {
-            reasons.push(why.clone());
-        } else if process_read_bytes.is_none() {
-            reasons.push("the kernel does not say what it fetched for this process".to_owned());
-        }
-        Some(DeviceTruth {
-            bytes_at_most: false,
-            devices: devices.names.clone(),
-            asked_unknown: false,
-            asked_read_bytes: asked.read_bytes,
-            process_read_bytes,
-            device_read_bytes,
-            asked_written_bytes: asked.written_bytes,
-            process_written_bytes: once(process(|process| process.storage_write_bytes), device_written_bytes),
-            device_written_bytes,
-            device_reads: total(|device| device.reads),
-            device_writes: total(|device| device.writes),
-            device_flushes: flushes.filter(|_| counted),
-            device_depth_mean: depth,
-            device_busy_share: busy,
-            depth_window_s,
-            unknown_because: super::joined(&reasons),
-        })
-    }
-
-    /// Depth of all devices together, share of time of the busiest, and seconds: over the steps within the measured
-    /// part, or over all where none lies within it.
-    fn depth(
-        &self,
-        devices: &Devices,
-        counted: bool,
-        window: Option<(u64, u64)>,
-    ) -> (Option<f64>, Option<f64>, f64) {
-        if !counted {
-            return (None, None, 0.0);
-        }
+    /// The steps within the measured part, nanoseconds from the start of the phase, which the first snapshot is taken to mark; all, where
+    /// none lies within it.
+    pub(super) fn steps_within(&self, window: Option<(u64, u64)>) -> Vec<Step> {
         let within = |step: &Step| {
             window.is_some_and(|(start, end)| {
                 // A snapshot is taken a moment after the clock it belongs to.
@@ -258,43 +181,31 @@ impl MachineTally {
                 step.start_ns + slack >= start && step.start_ns + step.length_ns <= end + slack
             })
         };
-        let mut steps: Vec<Step> = self.steps.iter().filter(within).collect();
-        if steps.is_empty() {
-            steps = self.steps.iter().collect();
-        }
-        let span_ns: u64 = steps.iter().map(|step| step.length_ns).sum();
-        if span_ns == 0 {
-            return (None, None, 0.0);
-        }
-        let sum = |name: &str, field: fn(&DeviceStep) -> u64| -> u64 {
-            let Some(index) = self.index(name) else { return 0 };
-            let of_step =
-                |step: &Step| step.devices.iter().find(|device| device.device == index).map_or(0, field);
-            steps.iter().map(of_step).sum()
-        };
-        let share = |time_ms: u64| time_ms as f64 * 1e6 / span_ns as f64;
-        let depth = devices.names.iter().map(|name| share(sum(name, |device| device.weighted_time_ms))).sum();
-        let busy = devices.names.iter().map(|name| share(sum(name, |device| device.busy_time_ms)).min(1.0));
-        (Some(depth), busy.reduce(f64::max), span_ns as f64 / 1e9)
+        let steps: Vec<Step> = self.steps.iter().filter(within).collect();
+        if steps.is_empty() { self.steps.iter().collect() } else { steps }
+    }
+
+    /// The quiet windows before and after the phase.
+    pub(super) fn quiet(&self, devices: &[String]) -> [Option<QuietWindow>; 2] {
+        [&self.before, &self.after]
+            .map(|pair| pair.as_ref().and_then(|pair| quiet_window(&pair.0, &pair.1, devices)))
     }
 
     /// Of a device among the names.
-    fn index(&self, device: &str) -> Option<u32> {
+    pub(super) fn index(&self, device: &str) -> Option<u32> {
         self.names.iter().position(|name| name == device).map(|index| index as u32)
     }
 
     /// What the checks and the charts need of the machine.
     pub(super) fn evidence(&self, devices: &[String]) -> PhaseEvidence {
-        let quiet = |pair: &Option<Box<(Counters, Counters)>>| {
-            pair.as_ref().and_then(|pair| quiet_window(&pair.0, &pair.1, devices))
-        };
+        let [quiet_before, quiet_after] = self.quiet(devices);
         let indices: Option<Vec<u32>> = devices.iter().map(|device| self.index(device)).collect();
         let mut evidence = PhaseEvidence {
             io_workers_max: self.io_workers_max,
             device_limits: self.limits.clone(),
             dirty_bytes_max: self.dirty_bytes_max,
-            quiet_before: quiet(&self.before),
-            quiet_after: quiet(&self.after),
+            quiet_before,
+            quiet_after,
             seconds: self.steps.iter().map(|step| machine_second(&step, indices.as_deref())).collect(),
             ..PhaseEvidence::default()
         };

@@ -49,6 +49,25 @@ pub(super) struct Devices {
     pub(super) charged_twice: bool,
 }
 
+impl Devices {
+    /// Those of several workers of one machine, each once.
+    pub(super) fn together(each: Vec<Devices>) -> Devices {
+        each.into_iter()
+            .reduce(|mut all, other| {
+                for name in other.names {
+                    if !all.names.contains(&name) {
+                        all.names.push(name);
+                    }
+                }
+                all.unknown_because = all.unknown_because.or(other.unknown_because);
+                all.uncharged = all.uncharged.or(other.uncharged);
+                all.charged_twice |= other.charged_twice;
+                all
+            })
+            .unwrap_or_default()
+    }
+}
+
 /// Which process did the I/O of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {

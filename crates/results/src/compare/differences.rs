@@ -20,10 +20,11 @@ pub struct Difference {
 }
 
 /// Facts that change from run to run and say nothing about the configuration.
-const VOLATILE: [&str; 12] = [
+const VOLATILE: [&str; 13] = [
     "available_bytes",
     "cached_bytes",
     "uptime_s",
+    "boot_id",
     "free",
     "extents",
     "mount_root",

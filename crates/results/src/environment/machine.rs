@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Machine {
     /// Host name as the kernel knows it.
     pub hostname: Option<String>,
+    /// The kernel's id of this start: alike of all processes on one machine, also in containers; `None`: not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
     /// Distribution, from os-release.
     pub os: Option<String>,
     /// The suite of the virtual machine's image, where `assay vm build` made it: an id of kernel, program and plans.

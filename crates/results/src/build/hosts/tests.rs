@@ -77,6 +77,79 @@ fn devices_of_one_name_on_two_hosts_are_two_devices() {
     assert!((phase.jobs[0].cached_read_share.unwrap() - 5005.0 / 24_021.0).abs() < 1e-9);
 }
 
+/// `w1` and `w2` on the device of the fixture, each of which did half of what the device did. They are processes of the machines
+/// that are said.
+fn halves(boots: [Option<&str>; 2]) -> Vec<RunEvent> {
+    let mut workers = Vec::new();
+    for (number, boot) in boots.into_iter().enumerate() {
+        let mut events = told(number as u16, ["w1", "w2"][number], |event| match event {
+            HostEvent::Counters { record, .. } => {
+                let process = &mut record.processes[0];
+                process.storage_read_bytes = process.storage_read_bytes.map(|bytes| bytes / 2);
+            }
+            HostEvent::Interval(interval) => {
+                let ios = interval.counts.op(OpKind::Read).ios / 2;
+                **interval = crate::fixture::interval(0, interval.key.index, OpKind::Read, ios);
+            }
+            _ => {}
+        });
+        let HostEvent::Environment { environment, .. } = announced(&mut events) else {
+            panic!("the announcement comes first")
+        };
+        environment.machine.boot_id = boot.map(str::to_owned);
+        environment.machine.hostname = Some("anvil".to_owned());
+        events.insert(1, HostEvent::Clock(HostClock::default()).of(HostId(number as u16)));
+        workers.push(events);
+    }
+    together(workers)
+}
+
+fn announced(events: &mut [RunEvent]) -> &mut HostEvent {
+    let RunEvent::Host { event, .. } = &mut events[0] else { panic!("a host is announced first") };
+    event
+}
+
+#[test]
+fn workers_of_one_machine_count_its_device_once_and_none_is_foreign_to_another() {
+    let foreign = |run: &Run| run.findings.iter().any(|finding| finding.id == "foreign-io");
+    let run = build(&halves([Some("one"), Some("one")]));
+    let all = run.phases[0].device.as_ref().unwrap();
+    assert_eq!((&all.devices[..], all.device_reads), (&["anvil:sda".to_owned()][..], Some(10_010)));
+    assert_eq!((all.device_depth_mean, all.process_read_bytes), (Some(8.0), all.device_read_bytes));
+    assert!(!foreign(&run), "{:#?}", run.findings);
+    // The devices of two machines are two, and half of what each did was for other processes.
+    let run = build(&halves([Some("one"), Some("other")]));
+    let all = run.phases[0].device.as_ref().unwrap();
+    assert_eq!((all.devices.len(), all.device_reads), (2, Some(20_020)));
+    assert!(foreign(&run), "{:#?}", run.findings);
+}
+
+#[test]
+fn what_a_sibling_does_in_a_quiet_window_is_not_foreign() {
+    let mut events = halves([Some("one"), Some("one")]);
+    let at = events.iter().position(|event| matches!(event, RunEvent::PhaseStarted { .. })).unwrap();
+    // While the first watches, the second still lays its file out; while the second watches, nobody does anything.
+    let moved = [(0, [0, 64 << 20]), (1, [64 << 20, 64 << 20])];
+    for (host, bytes) in moved {
+        let second = u64::from(host);
+        for (later, read_bytes) in bytes.into_iter().enumerate() {
+            let mut record = counters(second + later as u64, read_bytes);
+            record.at_ns -= 900 * SECOND;
+            record.processes[0].storage_read_bytes = Some(0);
+            if host == 1 {
+                record.devices[0].busy_time_ms = 0;
+            }
+            let counters = HostEvent::Counters { phase: 0, record: Box::new(record) };
+            events.insert(at + usize::from(host) * 2 + later, counters.of(HostId(host)));
+        }
+    }
+    let run = build(&events);
+    let rows = &run.phases[0].hosts;
+    assert_eq!([0, 1].map(|at| rows[at].evidence.quiet_before.unwrap().read_bytes), [64 << 20, 0]);
+    assert_eq!(run.phases[0].evidence.quiet_before.map(|window| window.read_bytes), Some(0));
+    assert!(!run.findings.iter().any(|finding| finding.id == "foreign-io"), "{:#?}", run.findings);
+}
+
 #[test]
 fn totals_are_over_the_time_in_which_all_measured() {
     let run = build(&three());
@@ -126,8 +199,14 @@ fn a_plan_that_says_which_host_does_what_is_not_multiplied() {
 fn a_lost_host_is_named_and_what_it_did_is_kept() {
     let run = build(&three());
     assert_eq!(run.verdict, Verdict::Incomplete);
+    // Each has its own percentiles, over its own time.
+    let own = run.phases[0].jobs[0].evidence.workers[0].completion_ns.unwrap();
+    let alone = build(&events()).phases[0].jobs[0].total.completion_ns;
+    assert_eq!((own.p50, own.p99, own.max), (alone.p50, alone.p99, alone.max));
     let lost = run.findings.iter().find(|finding| finding.id == "lost-worker").unwrap();
     assert_eq!(lost.message, "1 of 3 workers lost: c (connection closed)");
+    // It measured 2 s of 5 s.
+    assert!(lost.bias_words().starts_with("total IOPS about 20 % low"), "{}", lost.bias_words());
     assert_eq!(run.phases[0].jobs[0].evidence.workers[2].ios, 4001);
     assert!(run.findings.iter().any(|finding| finding.id == "start-skew"), "{:#?}", run.findings);
     let why = run.hosts[2].lost.as_ref().map(|loss| loss.why.clone());
@@ -247,4 +326,24 @@ fn a_start_that_is_told_is_the_start() {
         let skew_ns = build(&told).phases[0].jobs[0].evidence.workers[1].start_skew_ns;
         assert_eq!(skew_ns, 1_500_000_000);
     }
+}
+
+/// The same offset of a file exists on each host: the one that found it is said.
+#[test]
+fn what_one_host_read_wrong_is_said_of_that_host() {
+    let wrong = |at: u16| {
+        told(at, ["a", "b"][usize::from(at)], |event| {
+            let HostEvent::JobFinished { outcome, .. } = event else { return };
+            if at == 1 {
+                let error = crate::data::tests::error(4096);
+                outcome.errors_by_kind = vec![("verify".to_owned(), 1)];
+                outcome.data =
+                    Some(crate::data::DataChecks { wrong: 1, errors: vec![error], ..Default::default() });
+            }
+        })
+    };
+    let run = build(&together(vec![wrong(0), wrong(1)]));
+    let finding = run.findings.iter().find(|finding| finding.id == "verify-failed").unwrap();
+    assert!(finding.message.contains("first b: "), "{}", finding.message);
+    assert_eq!(finding.evidence["host"], "b");
 }
