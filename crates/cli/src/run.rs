@@ -370,10 +370,11 @@ fn carry_out(
         check_space(&plan, Layout::AsNeeded, &[trace.largest(&plan)], &site.host)?;
     }
     let foreign = &how.common.foreign;
-    let by_io = foreign.program.as_ref().filter(|_| !plan.uses(Carrier::Fio));
-    let by_io = by_io.map_or_else(Vec::new, |program| program.reporting.logged_by_io(&plan));
-    let tracing = traced::tracing(trace.is_some(), by_io);
-    let logs_ios = tracing.as_ref().is_some_and(|tracing| tracing.submit_calls);
+    let reporting = foreign.program.as_ref().filter(|_| !plan.uses(Carrier::Fio)).map(|of| &of.reporting);
+    let by_io = reporting.map_or_else(Vec::new, |reporting| reporting.logged_by_io(&plan));
+    let timed = reporting.map_or_else(Vec::new, |reporting| reporting.timed_submission(&plan));
+    let logs_ios = !by_io.is_empty();
+    let tracing = traced::tracing(trace.is_some(), by_io, timed);
     let request = Request {
         fio,
         consent: how.common.allowed.named()?,

@@ -14,11 +14,16 @@ use crate::output::Outputs;
 /// I/Os that there is room for in each phase: 320 MB of memory.
 const RECORDS_MAX: usize = 8_000_000;
 
-/// Which I/Os are written down: all for a trace, and those of jobs that log each I/O by itself.
-pub(crate) fn tracing(is_traced: bool, logged: Vec<(usize, usize)>) -> Option<Tracing> {
-    let submit_calls = !logged.is_empty();
+/// Which I/Os are written down: all for a trace, and those of jobs that log each I/O by itself. `timed` are the jobs that report
+/// percentiles of submission.
+pub(crate) fn tracing(
+    is_traced: bool,
+    logged: Vec<(usize, usize)>,
+    mut timed: Vec<(usize, usize)>,
+) -> Option<Tracing> {
+    timed.extend(&logged);
     let jobs = (!is_traced).then_some(logged);
-    (is_traced || submit_calls).then_some(Tracing { records_max: RECORDS_MAX, submit_calls, jobs })
+    (is_traced || !timed.is_empty()).then_some(Tracing { records_max: RECORDS_MAX, timed, jobs })
 }
 
 /// What was traced, for logs of single I/Os.

@@ -26,7 +26,7 @@ use crate::preparation::Preparation;
 use crate::recorder::{Recorder, Shared};
 use crate::seam::{Clock as _, EngineError};
 use crate::targets::{self, Held, LayOut, OpenTargets};
-use crate::tracing::{TraceSink, TracedEngine, TracedThread};
+use crate::tracing::{IoTrace, TraceSink, TracedThread};
 use crate::validate::engine::ValidatedEngine;
 use crate::validate::{TargetJournal, Validation, WrittenBlocks};
 
@@ -154,27 +154,24 @@ impl BlockThread<'_> {
     pub(crate) fn over<E: NativeEngine>(&self) -> Result<Box<dyn JobRunner>, EngineError> {
         let job = self.job;
         match E::open(job.outstanding_per_thread, job.engine_options) {
-            Ok(engine) => self.traced(engine, None),
+            Ok(engine) => self.validated(engine, None),
             Err(error) if self.job.engine_reason.is_none() => Err(error),
             Err(error) => {
                 let psync = PsyncEngine::new(job.outstanding_per_thread);
-                self.traced(psync, Some(format!("psync instead: {error}")))
+                self.validated(psync, Some(format!("psync instead: {error}")))
             }
         }
     }
 
-    fn traced<E: AnyEngine + 'static>(
-        &self,
-        engine: E,
-        fallback: Option<String>,
-    ) -> Result<Box<dyn JobRunner>, EngineError> {
+    /// Where its I/Os are written down, if they are.
+    fn trace(&self) -> Option<IoTrace> {
         let (context, job) = (&self.prepared.context, self.at.job);
-        let trace = self.prepared.blocks.trace.as_ref();
-        let Some(trace) = trace.filter(|trace| trace.tracing.wants(context.phase, job)) else {
-            return self.validated(engine, fallback);
-        };
+        let trace = self.prepared.blocks.trace.as_ref()?;
+        let wanted = |index: usize| trace.tracing.wants(context.phase, index);
+        if !wanted(job) {
+            return None;
+        }
         let jobs = context.planned().jobs.iter().enumerate();
-        let traced = jobs.filter(|(index, _)| trace.tracing.wants(context.phase, *index));
         let of = TracedThread {
             phase: context.phase,
             job,
@@ -182,11 +179,16 @@ impl BlockThread<'_> {
                 .job
                 .ios_max(self.slice)
                 .map(|ios| ios.saturating_mul(CALLS_PER_IO).saturating_add(64)),
-            threads: traced.map(|(_, job)| job.slices.len()).sum(),
+            threads: jobs.filter(|(index, _)| wanted(*index)).map(|(_, job)| job.slices.len()).sum(),
             depth: self.job.outstanding_per_thread,
         };
         let targets = self.slice.sites.iter().map(|site| site.target as u16).collect();
-        self.validated(TracedEngine::new(Box::new(engine), trace, of, targets), fallback)
+        Some(IoTrace::new(trace, of, targets))
+    }
+
+    fn times_calls(&self) -> bool {
+        let trace = self.prepared.blocks.trace.as_ref();
+        trace.is_some_and(|trace| trace.tracing.times(self.prepared.context.phase, self.at.job))
     }
 
     fn validated<E: AnyEngine + 'static>(
@@ -200,7 +202,8 @@ impl BlockThread<'_> {
         let validation = &self.prepared.blocks.validation;
         let maps = self.slice.sites.iter().map(|site| validation.map(site.target)).collect();
         let depth = self.job.outstanding_per_thread;
-        let engine = ValidatedEngine::new(Box::new(engine), maps, validation.run(), depth);
+        let engine = ValidatedEngine::new(Box::new(engine), maps, validation.run(), depth)
+            .expecting_headers(self.job.content.written);
         self.paced(engine.acknowledging(self.job.acknowledges_at_completion()), fallback)
     }
 
@@ -256,7 +259,8 @@ impl BlockThread<'_> {
             pass_hook: pass_hook(self.job, &open),
         };
         let flow = job.flow.and_then(|flow| self.prepared.flows.share(flow));
-        let job_loop = JobLoop::new(parts, self.operations()).in_flow(flow);
+        let job_loop = JobLoop::new(parts, self.operations());
+        let job_loop = job_loop.in_flow(flow).traced(self.trace()).timed(self.times_calls());
         let _ = self.prepared.slots[self.at.job][self.at.thread].set(job_loop.slots().clone());
         let validation = &self.prepared.blocks.validation;
         let journals = slice.sites.iter().map(|site| validation.map(site.target)?.journal.clone()).collect();
@@ -358,9 +362,13 @@ impl<E: AnyEngine, const OPEN: bool> JobRunner for LoopRunner<E, OPEN> {
 
     fn end(self: Box<Self>) -> ThreadEnd {
         let engine = self.job_loop.engine();
+        let mut engine_notes = engine.notes();
+        if self.job_loop.is_traced() {
+            engine_notes.push("traced".to_owned());
+        }
         ThreadEnd {
             engine: engine.capabilities().name,
-            engine_notes: engine.notes(),
+            engine_notes,
             engine_fallback: self.engine_fallback,
             flushed_ns: self.flushed_ns,
             data: engine.data(),

@@ -16,6 +16,7 @@ use crate::flow::FlowShare;
 use crate::in_flight::InFlight;
 use crate::recorder::{Latency, Recorder};
 use crate::seam::{Clock, Completion, Completions, Engine, EngineError, Io, OpenTarget, Wait};
+use crate::tracing::IoTrace;
 
 mod abandon;
 mod batch;
@@ -61,6 +62,8 @@ pub enum Pending {
 #[derive(Debug)]
 struct CompletionGroup {
     issued_ns: u64,
+    /// 0 where submitting calls are not timed.
+    submitted_ns: u64,
     op: usize,
     count: u32,
     bytes: u64,
@@ -129,6 +132,10 @@ pub struct JobLoop<E: Engine, C: Clock, const OPEN: bool> {
     draining: bool,
     /// Asked before each block of operations is drawn; a block is one operation then.
     flow: Option<FlowShare>,
+    /// Each submitting call is timed, so that what comes behind it can be told apart.
+    timed: bool,
+    /// Where each I/O is written down, with the times that are recorded of it.
+    trace: Option<Box<IoTrace>>,
 
     end: LoopEnd,
 }
@@ -200,6 +207,9 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             blocks: capabilities.blocks,
             draining: false,
             flow: None,
+            // These calls cannot wait, and so are timed for nothing.
+            timed: capabilities.blocks && capabilities.asynchronous && !capabilities.submit_and_wait,
+            trace: None,
             end: LoopEnd::default(),
         }
     }
@@ -209,6 +219,25 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     pub fn in_flow(mut self, flow: Option<FlowShare>) -> Self {
         self.flow = flow;
         self
+    }
+
+    /// The same loop with each I/O written down, where there is a trace.
+    #[must_use]
+    pub fn traced(mut self, trace: Option<IoTrace>) -> Self {
+        self.trace = trace.map(Box::new);
+        self
+    }
+
+    /// The same loop with each submitting call timed: none waits for completions in the same system call.
+    #[must_use]
+    pub fn timed(mut self, each_call: bool) -> Self {
+        self.timed |= each_call && self.engine.capabilities().asynchronous;
+        self
+    }
+
+    /// Whether each I/O is written down.
+    pub fn is_traced(&self) -> bool {
+        self.trace.is_some()
     }
 
     /// The engine, for what it has to say after [`Engine::prepare`].
@@ -274,7 +303,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             return;
         }
         self.end.last_completion_ns = now;
-        let mut group = CompletionGroup { issued_ns: now, op: 0, count: 0, bytes: 0 };
+        let mut group = CompletionGroup { issued_ns: now, submitted_ns: 0, op: 0, count: 0, bytes: 0 };
         for index in 0..count {
             let completion = self.completions.as_slice()[index];
             self.account_one(now, completion, &mut group);
@@ -289,6 +318,10 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         {
             let latency_ns = now.saturating_sub(group.issued_ns);
             recorder.latency(Latency::Completion, group.op, latency_ns, group.count);
+            if self.timed {
+                let service_ns = now.saturating_sub(group.submitted_ns);
+                recorder.latency(Latency::Service, group.op, service_ns, group.count);
+            }
             recorder.bytes(group.op, group.bytes);
         }
     }
@@ -299,7 +332,11 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         let issued_ns = slot.issued_ns();
         let (kind, target, len) = slot.what();
         let (op, intended) = (usize::from(kind).min(3), slot.intended_ns());
+        let submitted_ns = if self.timed { slot.submitted_ns() } else { 0 };
         self.outstanding -= 1;
+        if let Some(trace) = self.trace.as_mut() {
+            trace.completed(completion.slot, now);
+        }
         if completion.result != len as i32 && !(op >= 2 && completion.result == 0) {
             self.not_whole(completion.slot, completion.result);
             return;
@@ -307,7 +344,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         slot.done();
         if group.issued_ns != issued_ns || group.op != op {
             self.record(now, group);
-            *group = CompletionGroup { issued_ns, op, count: 0, bytes: 0 };
+            *group = CompletionGroup { issued_ns, submitted_ns, op, count: 0, bytes: 0 };
         }
         group.count += 1;
         group.bytes += u64::from(len);
@@ -489,6 +526,9 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         if self.engine.queue(io).is_err() {
             return self.refused();
         }
+        if let Some(trace) = self.trace.as_mut() {
+            trace.queued(&io);
+        }
         self.pending.push(io.slot);
         self.outstanding += 1;
     }
@@ -543,6 +583,9 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
 
     #[inline(always)]
     fn stamp(&mut self, now: u64) {
+        if let Some(trace) = self.trace.as_mut() {
+            trace.issued(now);
+        }
         for &slot_index in self.pending.as_slice() {
             let slot = self.slots.at(slot_index);
             slot.issue(now);
@@ -583,10 +626,10 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     fn submit(&mut self, wait: Wait, submitting: usize, stamp: u64) -> Result<Pending, EngineError> {
         let sample = submitting > 0 && self.batch.samples();
         let mut reap_wait = if self.batch.polled() { Wait::Poll } else { wait };
-        if sample || !self.submit_and_wait {
+        if sample || self.timed || !self.submit_and_wait {
             let done = self.engine.submit(Wait::Poll)?;
             // In virtual time the call takes none, and a sample says so as well.
-            if submitting > 0 && !done.waited && (sample || self.blocks) {
+            if submitting > 0 && (self.timed || !done.waited && (sample || self.blocks)) {
                 self.record_submit(stamp);
             }
         } else if self.engine.submit(wait)?.waited {
@@ -603,7 +646,14 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     /// The call took as long for each of the operations that it handed over.
     #[cold]
     fn record_submit(&mut self, stamp: u64) {
-        let took = self.clock.now_ns() - stamp;
+        let now = self.clock.now_ns();
+        let took = now.saturating_sub(stamp);
+        if self.timed {
+            self.pending.as_slice().iter().for_each(|&slot| self.slots.at(slot).submitted(now));
+            if let Some(trace) = self.trace.as_mut() {
+                trace.submitted(now);
+            }
+        }
         let mut counts = [0_u32; 4];
         for &slot in self.pending.as_slice().iter().filter(|slot| !self.slots.at(**slot).is_reread()) {
             counts[usize::from(self.slots.at(slot).what().0).min(3)] += 1;

@@ -16,10 +16,10 @@ use assay_workload::operation::{Counted, OpId};
 /// How long the sampler is waited for at the end of the ramp.
 const SAMPLER_WAIT: Duration = Duration::from_millis(10);
 
-/// Histograms of a half: completion, response and submit of four operations, lateness, and completion of re-reads.
-const HISTOGRAMS: usize = 14;
-const LATENESS: usize = 12;
-const REREAD: usize = 13;
+/// Histograms of a half: completion, response, submit and service of four operations, lateness, and completion of re-reads.
+const HISTOGRAMS: usize = 18;
+const LATENESS: usize = 16;
+const REREAD: usize = 17;
 
 /// Which latency of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub enum Latency {
     Response = 4,
     /// The submitting call.
     Submit = 8,
+    /// Return of the submitting call to completion.
+    Service = 12,
 }
 
 /// What a histogram knows exactly.
@@ -127,6 +129,7 @@ impl Counting for BlockCounts {
         for histogram in 0..REREAD {
             let target: &mut LatencyHistogram = match histogram {
                 LATENESS => &mut counts.lateness,
+                h if h >= Latency::Service as usize => &mut counts.ops[h - Latency::Service as usize].service,
                 h if h >= Latency::Submit as usize => &mut counts.ops[h - Latency::Submit as usize].submit,
                 h if h >= Latency::Response as usize => {
                     &mut counts.ops[h - Latency::Response as usize].response
@@ -408,7 +411,7 @@ impl Recorder {
     /// Records `count` equal latencies of the operation with index `op` (0 read, 1 write, 2 trim, 3 flush).
     #[inline(always)]
     pub fn latency(&mut self, which: Latency, op: usize, value_ns: u64, count: u32) {
-        // SAFETY: the last of the kinds of latency is 8, and 8 + 3 is below HISTOGRAMS.
+        // SAFETY: the last of the kinds of latency is 12, and 12 + 3 is below HISTOGRAMS.
         unsafe { self.counts().histograms.record(which as usize + (op & 3), value_ns, count) };
     }
 

@@ -1,23 +1,20 @@
-//! A trace of what a run does: an engine around another one that writes down every I/O, into memory that is there before the
-//! start. Runs that are not traced do not go through it.
+//! A trace of what a run does: every I/O written down, into memory that is there before the start, with the times that are recorded
+//! of it. Runs that are not traced have none.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use assay_workload::pattern::OpKind;
 
-use crate::clock::RealClock;
-use crate::seam::{
-    AnyEngine, BufferPool, Capabilities, Clock, Completions, Engine, EngineError, Io, Notes, QueueFull,
-    Submitted, TargetTable, Wait,
-};
+use crate::seam::Io;
 
 /// What is written down.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tracing {
     /// Room for about so many I/Os in each phase, over all threads; 40 bytes each.
     pub records_max: usize,
-    /// Whether each submitting call is timed. Those that could wait for completions in the same system call then do not.
-    pub submit_calls: bool,
+    /// Phases and jobs of the plan of which each submitting call is timed. Calls that could wait for completions in the same system
+    /// call then do not.
+    pub timed: Vec<(usize, usize)>,
     /// Phases and jobs of the plan whose I/Os are written down; `None`: all.
     pub jobs: Option<Vec<(usize, usize)>>,
 }
@@ -25,12 +22,17 @@ pub struct Tracing {
 impl Tracing {
     /// Of all jobs.
     pub fn of_all(records_max: usize) -> Tracing {
-        Tracing { records_max, submit_calls: false, jobs: None }
+        Tracing { records_max, timed: Vec::new(), jobs: None }
     }
 
     /// Whether the I/Os of this job are written down.
     pub(crate) fn wants(&self, phase: usize, job: usize) -> bool {
         self.jobs.as_ref().is_none_or(|jobs| jobs.contains(&(phase, job)))
+    }
+
+    /// Whether its submitting calls are timed one by one.
+    pub(crate) fn times(&self, phase: usize, job: usize) -> bool {
+        self.timed.contains(&(phase, job))
     }
 }
 
@@ -107,14 +109,12 @@ impl TraceSink {
     }
 }
 
-/// An engine whose I/Os are written down.
-pub(crate) struct TracedEngine {
-    inner: Box<dyn AnyEngine>,
-    clock: RealClock,
+/// The I/Os of one thread.
+pub struct IoTrace {
     records: Box<[TraceRecord]>,
     len: usize,
-    /// The first record whose submitting call is not back yet.
-    submitting: usize,
+    /// The first record of the batch that was handed over last, and the first one that was not handed over yet.
+    batch: (usize, usize),
     dropped: u64,
     /// The record of what is outstanding in each slot; `usize::MAX`: there was no room.
     open: Box<[usize]>,
@@ -124,7 +124,13 @@ pub(crate) struct TracedEngine {
     sink: Arc<TraceSink>,
 }
 
-/// Whose I/Os an engine writes down.
+impl std::fmt::Debug for IoTrace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "IoTrace {{ len: {}, dropped: {} }}", self.len, self.dropped)
+    }
+}
+
+/// Whose I/Os a trace holds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TracedThread {
     /// Index of the phase in the plan.
@@ -139,25 +145,18 @@ pub(crate) struct TracedThread {
     pub(crate) depth: u32,
 }
 
-impl TracedEngine {
-    /// Around `inner`, which works on these targets of the plan.
-    pub(crate) fn new(
-        inner: Box<dyn AnyEngine>,
-        sink: &Arc<TraceSink>,
-        of: TracedThread,
-        targets: Vec<u16>,
-    ) -> TracedEngine {
+impl IoTrace {
+    /// Of a thread that works on these targets of the plan.
+    pub(crate) fn new(sink: &Arc<TraceSink>, of: TracedThread, targets: Vec<u16>) -> IoTrace {
         let room = sink.tracing.records_max.div_ceil(of.threads.max(1));
         let room = of.ios_max.map_or(room, |ios| room.min(usize::try_from(ios).unwrap_or(usize::MAX)));
         // Written once, so that the kernel has the memory ready.
         let mut records = vec![EMPTY; room].into_boxed_slice();
         records.iter_mut().for_each(|record| record.len_bytes = 1);
-        TracedEngine {
-            inner,
-            clock: RealClock::new(),
+        IoTrace {
             records,
             len: 0,
-            submitting: 0,
+            batch: (0, 0),
             dropped: 0,
             open: vec![usize::MAX; of.depth as usize].into_boxed_slice(),
             targets,
@@ -165,50 +164,23 @@ impl TracedEngine {
             sink: Arc::clone(sink),
         }
     }
-}
 
-impl Drop for TracedEngine {
-    fn drop(&mut self) {
-        self.sink.give(&self.records[..self.len], self.dropped);
-    }
-}
-
-impl Notes for TracedEngine {
-    fn notes(&self) -> Vec<String> {
-        let mut notes = self.inner.notes();
-        notes.push("traced".to_owned());
-        notes
-    }
-}
-
-impl Engine for TracedEngine {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn prepare(&mut self, targets: &TargetTable, buffers: &dyn BufferPool) -> Result<(), EngineError> {
-        self.inner.prepare(targets, buffers)
-    }
-
-    fn queue(&mut self, io: Io) -> Result<(), QueueFull> {
-        self.inner.queue(io)?;
+    /// An I/O is in the queue of the engine.
+    #[cold]
+    pub(crate) fn queued(&mut self, io: &Io) {
         let target = self.targets.get(usize::from(io.target)).copied().unwrap_or(io.target);
-        let (offset_bytes, len_bytes, kind) = (io.offset_bytes, io.len_bytes, io.kind);
         let index = match self.records.get_mut(self.len) {
             Some(record) => {
-                let at_ns = self.clock.now_ns();
-                let (phase, job) = (self.of.phase as u16, self.of.job as u16);
-                let latency_ns = u64::MAX;
                 *record = TraceRecord {
-                    at_ns,
-                    latency_ns,
-                    offset_bytes,
-                    len_bytes,
+                    at_ns: 0,
+                    latency_ns: u64::MAX,
+                    offset_bytes: io.offset_bytes,
+                    len_bytes: io.len_bytes,
                     submit_ns: 0,
                     target,
-                    phase,
-                    job,
-                    kind,
+                    phase: self.of.phase as u16,
+                    job: self.of.job as u16,
+                    kind: io.kind,
                 };
                 self.len += 1;
                 self.len - 1
@@ -221,41 +193,43 @@ impl Engine for TracedEngine {
         if let Some(open) = self.open.get_mut(io.slot as usize) {
             *open = index;
         }
-        Ok(())
     }
 
-    fn submit(&mut self, wait: Wait) -> Result<Submitted, EngineError> {
-        if !self.sink.tracing.submit_calls {
-            return self.inner.submit(wait);
-        }
-        // Waiting is what the loop does next.
-        let done = self.inner.submit(Wait::Poll)?;
-        let now = self.clock.now_ns();
-        for record in &mut self.records[self.submitting..self.len] {
-            record.submit_ns = u32::try_from(now.saturating_sub(record.at_ns)).unwrap_or(u32::MAX);
-        }
-        self.submitting = self.len;
-        Ok(done)
+    /// What is in the queue is handed over at this time of the monotonic clock.
+    #[cold]
+    pub(crate) fn issued(&mut self, now_ns: u64) {
+        self.batch = (self.batch.1, self.len);
+        self.records[self.batch.0..self.batch.1].iter_mut().for_each(|record| record.at_ns = now_ns);
     }
 
-    fn reap(&mut self, out: &mut Completions, wait: Wait) -> Result<(), EngineError> {
-        let before = out.as_slice().len();
-        self.inner.reap(out, wait)?;
-        let now = self.clock.now_ns();
-        for completion in &out.as_slice()[before..] {
-            let index = self.open.get(completion.slot as usize).copied().unwrap_or(usize::MAX);
-            if let Some(record) = self.records.get_mut(index) {
-                record.latency_ns = now.saturating_sub(record.at_ns);
-            }
+    /// The call that handed it over is back.
+    #[cold]
+    pub(crate) fn submitted(&mut self, now_ns: u64) {
+        for record in &mut self.records[self.batch.0..self.batch.1] {
+            record.submit_ns = u32::try_from(now_ns.saturating_sub(record.at_ns)).unwrap_or(u32::MAX);
         }
-        Ok(())
+    }
+
+    /// What was outstanding in a slot has completed.
+    #[cold]
+    pub(crate) fn completed(&mut self, slot: u32, now_ns: u64) {
+        let index = self.open.get(slot as usize).copied().unwrap_or(usize::MAX);
+        if let Some(record) = self.records.get_mut(index) {
+            record.latency_ns = now_ns.saturating_sub(record.at_ns);
+        }
+    }
+}
+
+impl Drop for IoTrace {
+    fn drop(&mut self) {
+        // What was never handed over was not done.
+        self.sink.give(&self.records[..self.batch.1], self.dropped);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engines::null::NullEngine;
 
     fn io(slot: u32, offset_bytes: u64) -> Io {
         Io { slot, target: 0, kind: OpKind::Write, len_bytes: 4096, offset_bytes }
@@ -263,25 +237,24 @@ mod tests {
 
     #[test]
     fn every_io_is_written_down_as_far_as_there_is_room() {
-        let sink = Arc::new(TraceSink::new(Tracing { submit_calls: true, ..Tracing::of_all(3) }));
+        let sink = Arc::new(TraceSink::new(Tracing::of_all(3)));
         let of = TracedThread { phase: 1, job: 5, ios_max: Some(4), threads: 1, depth: 2 };
-        let mut engine = TracedEngine::new(Box::new(NullEngine::new(2)), &sink, of, vec![7]);
-        let mut found = Completions::with_capacity(2);
+        let mut trace = IoTrace::new(&sink, of, vec![7]);
         for round in 0..2 {
-            (0..2).for_each(|slot| engine.queue(io(slot, round * 8192 + u64::from(slot) * 4096)).unwrap());
-            engine.submit(Wait::Poll).unwrap();
-            found.clear();
-            engine.reap(&mut found, Wait::Poll).unwrap();
-            assert_eq!(found.as_slice().len(), 2);
+            (0..2).for_each(|slot| trace.queued(&io(slot, round * 8192 + u64::from(slot) * 4096)));
+            trace.issued(1000 * round + 100);
+            trace.submitted(1000 * round + 130);
+            (0..2).for_each(|slot| trace.completed(slot, 1000 * round + 300 + u64::from(slot)));
         }
+        trace.queued(&io(0, 99));
         assert!(sink.take().records.is_empty(), "nothing is handed over before the end");
-        drop(engine);
+        drop(trace);
         let traced = sink.take();
-        let offsets: Vec<u64> = traced.records.iter().map(|record| record.offset_bytes).collect();
-        assert_eq!((offsets, traced.dropped), (vec![0, 4096, 8192], 1));
-        assert!(traced.records.iter().all(|record| record.target == 7 && record.latency_ns < u64::MAX));
+        let seen: Vec<_> = traced.records.iter().map(|r| (r.offset_bytes, r.at_ns, r.latency_ns)).collect();
+        assert_eq!(seen, [(0, 100, 200), (4096, 100, 201), (8192, 1100, 200)]);
+        assert_eq!(traced.dropped, 2);
+        assert!(traced.records.iter().all(|record| (record.target, record.submit_ns) == (7, 30)));
         assert!(traced.records.iter().all(|record| (record.phase, record.job) == (1, 5)));
-        assert!(traced.records.iter().all(|record| u64::from(record.submit_ns) <= record.latency_ns));
     }
 
     #[test]
@@ -290,8 +263,7 @@ mod tests {
         assert!(sink.tracing.wants(0, 1) && !sink.tracing.wants(1, 1));
         for (ios_max, threads, room) in [(Some(10), 1, 10), (Some(10), 200, 5), (None, 4, 250)] {
             let of = TracedThread { phase: 0, job: 1, ios_max, threads, depth: 1 };
-            let engine = TracedEngine::new(Box::new(NullEngine::new(1)), &sink, of, vec![0]);
-            assert_eq!(engine.records.len(), room);
+            assert_eq!(IoTrace::new(&sink, of, vec![0]).records.len(), room);
         }
     }
 }

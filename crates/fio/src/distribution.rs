@@ -54,7 +54,7 @@ pub(crate) enum Distribution {
     /// Zones by bytes: read, write, trim.
     ZonedAbsolute([Vec<ZonePart>; 3]),
     /// Offsets in a written order.
-    Sequence(String),
+    Sequence(Vec<u64>),
 }
 
 /// A pair before empty shares are filled.
@@ -211,10 +211,32 @@ pub(super) fn distribution(text: &str, kb_base: u32) -> Result<Distribution, Str
             let all = [one(read)?, one(write)?, one(trim)?];
             Ok(if word == "zoned" { Distribution::Zoned(all) } else { Distribution::ZonedAbsolute(all) })
         }
-        "sequence" => Ok(Distribution::Sequence(rest.unwrap_or("").to_owned())),
-        _ => Err("known are random, zipf, pareto, normal, zoned, zoned_abs".to_owned()),
+        "sequence" => {
+            let blocks =
+                rest.unwrap_or("").split(',').map(|block| block.trim().parse::<u32>().map(u64::from));
+            let blocks: Result<Vec<u64>, _> = blocks.collect();
+            let blocks = blocks.map_err(|_| "a sequence is a list of block numbers, as in sequence:2,0,1");
+            Ok(Distribution::Sequence(blocks?))
+        }
+        _ => Err("known are random, zipf, pareto, normal, zoned, zoned_abs, sequence".to_owned()),
     }
 }
+
+/// The standard deviation of fio's `normal`, in per cent of the range: twelve even draws are averaged, and an even one that is as wide
+/// as the deviation that was given, at most half of the range, is added.
+pub(crate) fn normal_stddev(deviation_percent: f64) -> f64 {
+    let variance = NORMAL_LEAST.powi(2) + deviation_percent.min(50.0).powi(2) / 12.0;
+    (variance.sqrt() * 1e4).round() / 1e4
+}
+
+/// The deviation to give fio for a standard deviation, or the nearest.
+pub(crate) fn normal_deviation(stddev_percent: f64) -> f64 {
+    let wide = (12.0 * (stddev_percent.powi(2) - NORMAL_LEAST.powi(2))).max(0.0).sqrt();
+    (wide.min(50.0) * 1e6).round() / 1e6
+}
+
+/// The standard deviation of the mean of twelve even draws, in per cent of their range.
+const NORMAL_LEAST: f64 = 100.0 / 12.0;
 
 /// `:value[:center]`.
 fn parameter(rest: Option<&str>, default: f64) -> Result<(f64, Option<f64>), String> {

@@ -7,7 +7,7 @@ use assay_results::Run;
 use assay_results::run::PhaseResult;
 use assay_workload::pattern::OpKind;
 
-use crate::log_value::LogValue;
+use crate::log_value::{LogValue, submits};
 use crate::reporting::{JobReporting, Logs};
 
 /// One I/O of a run.
@@ -52,7 +52,7 @@ impl<'a> JobIos<'a> {
         ios.sort_by_key(|io| io.at_ns);
         let origin_ns = ios.first()?.at_ns.saturating_add(planned.ramp.0);
         ios.retain(|io| io.at_ns >= origin_ns);
-        let asynchronous = planned.engine.kind().is_some_and(|engine| engine.is_asynchronous());
+        let asynchronous = submits(planned);
         Some(JobIos { ios, origin_ns, asynchronous })
     }
 

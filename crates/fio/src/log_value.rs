@@ -1,5 +1,8 @@
 //! What a log of fio has in its lines, and what its file is called.
 
+use assay_workload::job::EngineKind;
+use assay_workload::plan::PlannedJob;
+
 /// The value in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogValue {
@@ -7,9 +10,9 @@ pub(crate) enum LogValue {
     Bandwidth,
     /// Operations a second.
     Iops,
-    /// Mean completion latency, nanoseconds.
+    /// Mean latency from before the submitting call to completion, nanoseconds.
     Lat,
-    /// The same.
+    /// The same from the return of that call, where it is timed.
     Clat,
     /// Mean time of a submitting call, nanoseconds.
     Slat,
@@ -29,6 +32,14 @@ impl LogValue {
             LogValue::Histogram => "clat_hist",
         }
     }
+}
+
+/// Whether submitting an I/O is a time of its own, as fio has it: not where the engine waits for each.
+pub(crate) fn submits(job: &PlannedJob) -> bool {
+    job.engine.kind().is_some_and(|engine| match engine {
+        EngineKind::Null => job.outstanding_per_thread > 1,
+        engine => engine.is_asynchronous(),
+    })
 }
 
 /// A name without what separates directories, and not empty.

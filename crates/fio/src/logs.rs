@@ -2,8 +2,8 @@
 //! `log_avg_msec`: a line for each period and operation with the mean over the period. For lines of single I/Os see
 //! [`crate::each_io`].
 //!
-//! `_clat` and `_lat` hold our completion latency, from handing the operation over to its completion; `_slat` the sampled
-//! submitting calls. A period in which nothing completed has a line with 0 in the logs of bandwidth and IOPS, so that
+//! `_lat` holds our completion latency, from handing the operation over to its completion; `_slat` the submitting calls that were
+//! timed; `_clat` what comes behind the call where each was timed, else the same as `_lat`. A period in which nothing completed has a line with 0 in the logs of bandwidth and IOPS, so that
 //! a stall is seen, and none in those of latency; fio has none in either.
 
 use std::collections::BTreeMap;
@@ -267,10 +267,16 @@ fn log(periods: &[&Interval], kind: LogValue, start_ms: u64, columns: &Logs) -> 
 /// The largest latency of a period. Of bandwidth and IOPS a period has one value.
 fn largest(counts: &OpCounts, kind: LogValue) -> Option<u64> {
     match kind {
-        LogValue::Lat | LogValue::Clat => Some(counts.completion.max_ns()),
+        LogValue::Lat => Some(counts.completion.max_ns()),
+        LogValue::Clat => Some(behind(counts).max_ns()),
         LogValue::Slat => Some(counts.submit.max_ns()),
         LogValue::Bandwidth | LogValue::Iops | LogValue::Histogram => None,
     }
+}
+
+/// From the return of the submitting call where each was timed, else from before it.
+fn behind(counts: &OpCounts) -> &LatencyHistogram {
+    if counts.service.is_empty() { &counts.completion } else { &counts.service }
 }
 
 fn value(counts: &OpCounts, kind: LogValue, length_ns: u64) -> Option<u64> {
@@ -279,7 +285,8 @@ fn value(counts: &OpCounts, kind: LogValue, length_ns: u64) -> Option<u64> {
     match kind {
         LogValue::Bandwidth => Some((counts.bytes as f64 / 1024.0 / seconds) as u64),
         LogValue::Iops => Some((counts.ios as f64 / seconds).round() as u64),
-        LogValue::Lat | LogValue::Clat => mean(&counts.completion),
+        LogValue::Lat => mean(&counts.completion),
+        LogValue::Clat => mean(behind(counts)),
         LogValue::Slat => mean(&counts.submit),
         LogValue::Histogram => None,
     }

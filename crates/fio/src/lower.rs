@@ -253,7 +253,7 @@ impl<'a> Lowering<'a> {
                 job.group = groups.get(&first.group).cloned();
             }
             self.scale_rate(source, &mut job);
-            self.foreign_headers(source, &job);
+            self.foreign_headers(source, &mut job);
             jobs.push(job);
         }
     }
@@ -417,6 +417,7 @@ impl<'a> Lowering<'a> {
                 _ => source.job.access().sizes[1].min_bytes().max(512),
             },
             verify: false,
+            written: false,
             reread: false,
             data_errors_max: None,
             journal: None,

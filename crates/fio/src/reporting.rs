@@ -244,11 +244,21 @@ impl Reporting {
 
     /// Phases of the plan and their jobs whose logs have a line for each I/O.
     pub fn logged_by_io(&self, plan: &Plan) -> Vec<(usize, usize)> {
+        self.planned_jobs(plan, |how| how.logs.of_each_io())
+    }
+
+    /// Phases of the plan and their jobs that report percentiles of submission, or log it.
+    pub fn timed_submission(&self, plan: &Plan) -> Vec<(usize, usize)> {
+        let logs_it = |how: &JobReporting| how.logs.wanted.iter().any(|wanted| wanted.0 == LogAbout::Latency);
+        self.planned_jobs(plan, |how| how.slat_percentiles || logs_it(how))
+    }
+
+    fn planned_jobs(&self, plan: &Plan, wanted: impl Fn(&JobReporting) -> bool) -> Vec<(usize, usize)> {
         let measured = plan.phases.iter().enumerate().filter(|(_, phase)| phase.kind == PhaseKind::Measure);
         let jobs = measured.zip(&self.phases).flat_map(|((phase, _), jobs)| {
-            jobs.iter().enumerate().map(move |(job, how)| (how.logs.of_each_io(), (phase, job)))
+            jobs.iter().enumerate().map(move |(job, how)| (how, (phase, job)))
         });
-        jobs.filter_map(|(logged, at)| logged.then_some(at)).collect()
+        jobs.filter(|(how, _)| wanted(how)).map(|(_, at)| at).collect()
     }
 
     /// The names of all logs that the jobs may write.

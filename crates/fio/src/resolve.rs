@@ -329,6 +329,26 @@ fn region(read: Given<'_>) -> Region {
         file_size: read.span("filesize"),
         offset: read.size("offset").unwrap_or(Size::Bytes(0)),
         offset_increment: read.size("offset_increment").unwrap_or(Size::Bytes(0)),
+        zones: zones(read),
+    }
+}
+
+fn zones(read: Given<'_>) -> ZoneMode {
+    let given = read.settings.get("zonemode").map(|_| read.word("zonemode", "none").0);
+    match given {
+        Some("zbd") => return ZoneMode::Device,
+        Some("strided") | None => {}
+        Some(_) => return ZoneMode::Whole,
+    }
+    let (turn, range) = (read.unsigned("zonesize", 0), read.unsigned("zonerange", 0));
+    let skip = match read.size("zoneskip") {
+        Some(Size::Bytes(bytes)) => bytes,
+        _ => 0,
+    };
+    match (turn, given) {
+        (0, Some(_)) => ZoneMode::Unsized,
+        (0, None) => ZoneMode::Whole,
+        _ => ZoneMode::Strided { zone: if range > 0 { range } else { turn }, turn, skip },
     }
 }
 

@@ -164,6 +164,21 @@ pub(crate) struct Region {
     pub(crate) offset: Size,
     /// Added to the start once per clone number.
     pub(crate) offset_increment: Size,
+    /// `zonemode`.
+    pub(crate) zones: ZoneMode,
+}
+
+/// How a file is cut into zones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ZoneMode {
+    /// It is not.
+    Whole,
+    /// Length of a zone, bytes to move in it, bytes left out behind it.
+    Strided { zone: u64, turn: u64, skip: u64 },
+    /// `zonemode=strided` without `zonesize`.
+    Unsized,
+    /// The zones of a zoned block device.
+    Device,
 }
 
 /// The files of one clone.

@@ -198,7 +198,7 @@ fn a_loss_says_whether_the_test_changes() {
         "trim_percentage=10",
         "cpus_allowed=0",
         "lockmem=1g",
-        "zonemode=strided",
+        "zonemode=zbd",
         "ioengine=mmap",
     ] {
         assert_eq!(of(line), [Some(Affects::Test)], "{line}");

@@ -397,6 +397,12 @@ impl<'a> Writer<'a> {
                 step.unless_zero("offset_increment", lines);
             }
         }
+        if let Some(strides) = job.strides {
+            lines.set("zonemode", "strided");
+            lines.set("zonesize", strides.turn_bytes);
+            lines.set("zonerange", strides.zone_bytes);
+            lines.set("zoneskip", strides.skip_bytes);
+        }
         let files = paths.len() as u64;
         match (job.length.map(|length| self.extent(&job.name, "size", length, size)), start) {
             (Some(Length::Bytes(bytes)), _) => lines.set("size", bytes.saturating_mul(files)),

@@ -79,7 +79,10 @@ fn distribution() -> impl Strategy<Value = Distribution> {
         Just(Distribution::Uniform),
         positive().prop_map(|theta| Distribution::Zipf { theta }),
         (0.001..=1.0_f64).prop_map(|h| Distribution::Pareto { h }),
-        positive().prop_map(|stddev_percent| Distribution::Normal { stddev_percent }),
+        (positive(), any::<bool>())
+            .prop_map(|(stddev_percent, scattered)| Distribution::Normal { stddev_percent, scattered }),
+        (prop::collection::vec(0_u64..1 << 40, 1..5), any::<bool>())
+            .prop_map(|(blocks, advances)| Distribution::Sequence { blocks, advances }),
         prop::collection::vec(zone, 1..5).prop_map(Distribution::Zoned),
         (percent(), percent(), size()).prop_map(|(read_percent, write_percent, bytes)| {
             Distribution::HitArea { read_percent, write_percent, bytes }
@@ -148,7 +151,7 @@ fn content() -> impl Strategy<Value = Content> {
         "\\PC{1,20}".prop_map(|text| Payload::Pattern(text.into_bytes())),
     ];
     let refresh = select(vec![Refresh::EveryWrite, Refresh::Stamp, Refresh::Never]);
-    let checked = (any::<bool>(), any::<bool>(), of(1..u64::MAX));
+    let checked = (any::<bool>(), any::<bool>(), any::<bool>(), of(1..u64::MAX));
     let acknowledged = select(vec![Acknowledged::Flushed, Acknowledged::Completed]);
     let journal = (acknowledged, of("/[a-z ]{0,9}"))
         .prop_map(|(acknowledged, directory)| DataJournal { acknowledged, directory });
@@ -161,7 +164,8 @@ fn content() -> impl Strategy<Value = Content> {
             dedup_unit_bytes,
             verify: checked.0,
             reread: checked.1,
-            data_errors_max: checked.2,
+            written: checked.2,
+            data_errors_max: checked.3,
             journal,
         },
     )

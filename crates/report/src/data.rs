@@ -18,7 +18,8 @@ pub(crate) fn summary(data: &DataChecks) -> String {
         facts.push(format!("{} compared with the last write", blocks(data.verified)));
     }
     if data.of_earlier_runs > 0 {
-        facts.push(format!("{} of earlier runs whole and in place", blocks(data.of_earlier_runs)));
+        let runs = data.several_earlier_runs().map_or_else(String::new, |runs| format!(" ({runs})"));
+        facts.push(format!("{} of earlier runs whole and in place{runs}", blocks(data.of_earlier_runs)));
     }
     if data.unverifiable > 0 {
         facts.push(format!("{} not verifiable", blocks(data.unverifiable)));

@@ -1,10 +1,14 @@
 //! What the validation of data found.
 
+use std::collections::BTreeMap;
+
 pub use assay_workload::block::{Fault, Identity};
 use serde::{Deserialize, Serialize};
 
 /// Errors that are kept of a job, each with what was found; the others are counted.
 pub const ERRORS_KEPT: usize = 50;
+/// Earlier runs that are told apart.
+const EARLIER_RUNS_KEPT: usize = 16;
 
 /// A block that did not hold what was written there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +48,11 @@ impl DataError {
         let DataError { target, offset_bytes, sectors, fault, expected, .. } = self;
         let sectors = if *sectors == 1 { "1 sector".to_owned() } else { format!("{sectors} sectors") };
         let found = self.found.map_or("no header".to_owned(), |found| found.to_string());
+        // Of an earlier run it is known that it wrote there, and no more.
+        let expected = match expected.generation {
+            0 => "a block of an earlier run".to_owned(),
+            _ => expected.to_string(),
+        };
         let host = self.host.as_ref().map_or_else(String::new, |host| format!("{host}: "));
         format!(
             "{host}{target} offset {offset_bytes}: {sectors} {}; expected {expected}; found {found}",
@@ -95,6 +104,10 @@ pub struct DataChecks {
     /// Blocks read that an earlier run had written: they are whole and in their place, whether they are of its last write is not
     /// known.
     pub of_earlier_runs: u64,
+    /// Of those, how many each earlier run wrote, by the number that its sectors carry: several where one wrote over another, or where
+    /// the storage gives back what an older one wrote. Of more than 16 runs not all are told.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub earlier_runs: BTreeMap<u64, u64>,
     /// Blocks read of which nothing is known: this run did not write them, trimmed them, or wrote a part of them.
     pub unverifiable: u64,
     /// Blocks that did not hold what was written there.
@@ -122,6 +135,7 @@ impl DataChecks {
         add(&mut self.written, other.written);
         add(&mut self.verified, other.verified);
         add(&mut self.of_earlier_runs, other.of_earlier_runs);
+        other.earlier_runs.iter().for_each(|(run, blocks)| self.add_earlier_run(*run, *blocks));
         add(&mut self.unverifiable, other.unverifiable);
         add(&mut self.wrong, other.wrong);
         add(&mut self.waited, other.waited);
@@ -130,6 +144,25 @@ impl DataChecks {
         if let Some(crash) = &other.crash {
             self.crash.get_or_insert_default().merge(crash);
         }
+    }
+
+    /// Counts a block that is of an earlier run, whole and in its place.
+    pub fn of_earlier_run(&mut self, run: u64) {
+        self.of_earlier_runs = self.of_earlier_runs.saturating_add(1);
+        self.add_earlier_run(run, 1);
+    }
+
+    fn add_earlier_run(&mut self, run: u64, blocks: u64) {
+        if self.earlier_runs.len() < EARLIER_RUNS_KEPT || self.earlier_runs.contains_key(&run) {
+            let count = self.earlier_runs.entry(run).or_default();
+            *count = count.saturating_add(blocks);
+        }
+    }
+
+    /// In words: blocks of which earlier runs, where there are several.
+    pub fn several_earlier_runs(&self) -> Option<String> {
+        let each = self.earlier_runs.iter().map(|(run, blocks)| format!("{blocks} of run {run:016x}"));
+        (self.earlier_runs.len() > 1).then(|| each.collect::<Vec<_>>().join(", "))
     }
 
     /// What several found together; `None`: nothing was validated.

@@ -19,6 +19,8 @@ pub struct OpCounts {
     pub response: LatencyHistogram,
     /// Time in the submitting call; where it is sampled, fewer values than operations.
     pub submit: LatencyHistogram,
+    /// From the return of the submitting call to completion; empty where calls are not timed one by one.
+    pub service: LatencyHistogram,
 }
 
 impl OpCounts {
@@ -35,6 +37,7 @@ impl OpCounts {
         self.completion.merge(&other.completion);
         self.response.merge(&other.response);
         self.submit.merge(&other.submit);
+        self.service.merge(&other.service);
     }
 }
 

@@ -232,6 +232,9 @@ pub struct OpResult {
     pub response_ns: Option<LatencySummary>,
     /// Time in the submitting call; `None` where it cannot be told from waiting.
     pub submit_ns: Option<LatencySummary>,
+    /// From the return of the submitting call to completion; `None` where calls were not timed one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_ns: Option<LatencySummary>,
     /// The whole distribution behind `completion_ns`, for charts and for merging runs. `None` for the total of reads, writes
     /// and trims: [`JobResult::completion_histogram`] merges theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,6 +242,12 @@ pub struct OpResult {
     /// The whole distribution behind `response_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_histogram: Option<SparseHistogram>,
+    /// The whole distribution behind `submit_ns`, where each call was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submit_histogram: Option<SparseHistogram>,
+    /// The whole distribution behind `service_ns`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_histogram: Option<SparseHistogram>,
 }
 
 /// One job's result, or that of the jobs of one group.
@@ -526,6 +535,12 @@ impl Row {
 }
 
 impl OpResult {
+    /// Leaves the distributions to those that it is the total of.
+    pub fn forget_distributions(&mut self) {
+        (self.completion_histogram, self.response_histogram) = (None, None);
+        (self.submit_histogram, self.service_histogram) = (None, None);
+    }
+
     /// Operations a second; `None` where only the bytes are known.
     pub fn known_iops(&self) -> Option<f64> {
         (self.ios > 0 || self.bytes == 0).then_some(self.iops)

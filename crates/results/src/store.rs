@@ -78,6 +78,14 @@ pub enum StoreError {
         /// Why not.
         source: io::Error,
     },
+    /// Not even the beginning of a run could be stored.
+    #[error("no run can be kept in {}: {reason}; nothing was measured. Free some space there, or name another directory in ASSAY_RUNS", path.display())]
+    NotBegun {
+        /// The run's directory, which is gone again.
+        path: PathBuf,
+        /// The first thing that could not be stored.
+        reason: String,
+    },
     /// A word that cannot be a tag, or one too many.
     #[error(transparent)]
     Tag(#[from] TagError),

@@ -64,6 +64,7 @@ impl OpResult {
     pub fn of(counts: &OpCounts, measured_ns: u64, block_size: Option<u64>) -> Self {
         let per_s = |count: u64| if measured_ns == 0 { 0.0 } else { count as f64 * 1e9 / measured_ns as f64 };
         let some = |histogram: &LatencyHistogram| (!histogram.is_empty()).then(|| histogram.to_sparse());
+        let each_timed = !counts.service.is_empty();
         OpResult {
             ios: counts.ios,
             bytes: counts.bytes,
@@ -73,8 +74,11 @@ impl OpResult {
             completion_ns: LatencySummary::of(&counts.completion),
             response_ns: LatencySummary::of_some(&counts.response),
             submit_ns: LatencySummary::of_some(&counts.submit),
+            service_ns: LatencySummary::of_some(&counts.service),
             completion_histogram: some(&counts.completion),
             response_histogram: some(&counts.response),
+            submit_histogram: some(&counts.submit).filter(|_| each_timed),
+            service_histogram: some(&counts.service),
         }
     }
 }

@@ -106,11 +106,27 @@ pub fn hold(plan: &Plan, phase: usize, permits: &Permits, host: &HostRoot) -> Re
         }
         let file = Arc::new(open_again(host, permit).map_err(|refusal| refusal.to_string())?);
         if written {
-            holding.mark(permit, &file, done)?;
+            holding
+                .mark(permit, &file, done)
+                .map_err(|refused| cut_short(plan, phase, index, &file).unwrap_or(refused))?;
         }
         holding.held.insert(index, file);
     }
     Ok(holding)
+}
+
+/// That a file is shorter than what an earlier phase of the run has written or laid out; `None`: it is not.
+fn cut_short(plan: &Plan, phase: usize, index: u32, file: &File) -> Option<String> {
+    let target = &plan.targets[index as usize];
+    let jobs = plan.phases[..phase].iter().flat_map(|phase| &phase.jobs).filter(|job| job.is_blocks());
+    let ends = jobs.flat_map(|job| {
+        let sites = job.slices.iter().flat_map(|slice| &slice.sites);
+        sites.filter(|site| site.target == index).map(|site| job.layout_end(site, target))
+    });
+    let (end, has) = (ends.max()?, file.metadata().ok()?.len());
+    (has < end).then(|| {
+        format!("{} has {has} of {end} bytes: something else cut it short while the run went on, and what it held there is lost", target.path)
+    })
 }
 
 /// The files and devices that a phase uses, and how.

@@ -131,12 +131,24 @@ pub(crate) fn record_in(
     site: &Site,
     observer: &mut dyn Observer,
 ) -> Result<Finished, RunError> {
+    let started = RunEvent::RunStarted {
+        id: id.clone(),
+        started,
+        plan: Box::new(Plan::clone(&plan)),
+        environment: Box::new(environment),
+        version: site.version.version.clone(),
+        commit: site.version.commit.clone(),
+    };
     let mut recorder = RunRecorder::new(directory)?;
+    recorder.record(&started);
+    let mut recorder = recorder.begun()?;
     let _words = LastWords::prepare(format!(
         "\nassay: ended by a second signal; what was measured so far is kept in {}; 'assay runs recover {id}' makes a result of it\n",
         recorder.dir().path().display()
     ));
     let mut builder = RunBuilder::new();
+    builder.feed(&started);
+    observer.event(&started);
     let mut lost = false;
     let mut sink = |event: RunEvent| {
         lost |= matches!(event, RunEvent::Host { event: HostEvent::Lost { .. }, .. });
@@ -144,14 +156,6 @@ pub(crate) fn record_in(
         builder.feed(&event);
         observer.event(&event);
     };
-    sink(RunEvent::RunStarted {
-        id,
-        started,
-        plan: Box::new(Plan::clone(&plan)),
-        environment: Box::new(environment),
-        version: site.version.version.clone(),
-        commit: site.version.commit.clone(),
-    });
     for (id, text) in notes {
         sink(HostEvent::Note { phase: None, id, text }.into());
     }

@@ -35,7 +35,7 @@ fn plan() -> Value {
         Placement::Sequential(walk),
         mixed,
         random(Distribution::Pareto { h: 0.2 }, true),
-        random(Distribution::Normal { stddev_percent: 20.0 }, false),
+        random(Distribution::Normal { stddev_percent: 20.0, scattered: false }, false),
         random(Distribution::Exponential { midpoint: 3.0 }, false),
         random(hit_area, false),
         random(band, false),

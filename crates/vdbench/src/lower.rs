@@ -253,6 +253,7 @@ impl<'f> Lowering<'f> {
             dedup_unit_bytes: own.unit.or(shared.unit).unwrap_or(4096),
             verify: validation.is_some(),
             reread: validation.is_some_and(|validation| validation.reread),
+            written: false,
             data_errors_max: None,
             // What has completed is what vdbench asks for after a crash.
             journal: validation

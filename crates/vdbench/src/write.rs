@@ -188,6 +188,9 @@ impl<'w> Writer<'w> {
         if job.think_time.is_some() {
             self.lose_of_job(job, "think-time", "pauses between operations are dropped", "give iorate");
         }
+        if job.strides.is_some() {
+            self.lose_of_job(job, "strides", "the whole range is worked on, not zone by zone", "give range=");
+        }
         if job.flow.is_some() {
             self.lose_of_job(job, "flow", "jobs are not kept in proportion", "give skew=");
         }

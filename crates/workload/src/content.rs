@@ -75,6 +75,10 @@ pub struct Content {
     /// counted apart from those of the pattern.
     #[serde(default, skip_serializing_if = "is_false")]
     pub reread: bool,
+    /// With `verify`: all that is read was written by this program, in this run or in an earlier one, so that a block without headers is
+    /// wrong, as for fio; else nothing is known of it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub written: bool,
     /// With `verify`: a thread ends its job at this many wrong blocks, at least 1, which do not count among the errors that a job
     /// tolerates; `None`: they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,6 +103,7 @@ impl Default for Content {
             dedup_unit_bytes: 4096,
             verify: false,
             reread: false,
+            written: false,
             data_errors_max: None,
             journal: None,
         }

@@ -21,8 +21,10 @@ pub enum Sampler {
     Zipf(Box<(Zipf, Permutation)>),
     /// Pareto: rank = blocks * u^power, over scattered ranks.
     Pareto(f64, Box<Permutation>),
-    /// Normal around the middle; the standard deviation in blocks.
-    Normal(f64),
+    /// Normal around the middle; the standard deviation in blocks, and where a block lies if they are scattered.
+    Normal(f64, Option<Box<Permutation>>),
+    /// A list of blocks.
+    Sequence(Box<Sequence>),
     /// Zones: cumulative share, first block, number of blocks.
     Zoned(Vec<(f64, u64, u64)>),
     /// A hit area at the start: read share, write share, blocks in the area.
@@ -33,6 +35,28 @@ pub enum Sampler {
     Hotband(Hotband),
     /// Reads of blocks not touched before among those of touched ones.
     ReadMiss(Box<ReadMiss>),
+}
+
+/// A list of blocks, and where each operation stands in it.
+#[derive(Debug, Clone)]
+pub struct Sequence {
+    list: Vec<u64>,
+    advances: bool,
+    next: [u64; 3],
+    /// Whether the last block lay behind the range.
+    ran_out: bool,
+}
+
+impl Sequence {
+    fn draw(&mut self, blocks: u64, kind: OpKind) -> u64 {
+        let next = &mut self.next[(kind as usize).min(2)];
+        let length = (self.list.len() as u64).max(1);
+        let round = if self.advances { *next / length * length } else { 0 };
+        let block = self.list.get((*next % length) as usize).map_or(0, |block| round.saturating_add(*block));
+        *next += 1;
+        self.ran_out = block >= blocks;
+        block.min(blocks - 1)
+    }
 }
 
 /// Which blocks were touched: those of the first `touched` places of the permutation, in that order.
@@ -275,9 +299,16 @@ impl Sampler {
             Distribution::Zipf { theta } => Sampler::Zipf(Box::new((Zipf::new(blocks, *theta), scatter()))),
             // fio: the share h of the blocks receives 1 - h of the accesses.
             Distribution::Pareto { h } => Sampler::Pareto(h.ln() / (1.0 - h).ln(), Box::new(scatter())),
-            Distribution::Normal { stddev_percent } => {
-                Sampler::Normal(blocks as f64 * stddev_percent / 100.0)
-            }
+            Distribution::Normal { stddev_percent, scattered } => Sampler::Normal(
+                blocks as f64 * stddev_percent / 100.0,
+                scattered.then(|| Box::new(scatter())),
+            ),
+            Distribution::Sequence { blocks, advances } => Sampler::Sequence(Box::new(Sequence {
+                list: blocks.clone(),
+                advances: *advances,
+                next: [0; 3],
+                ran_out: false,
+            })),
             Distribution::Zoned(list) => Sampler::Zoned(zones(list, blocks, block_bytes)),
             Distribution::HitArea { read_percent, write_percent, bytes } => {
                 let area = (bytes / block_bytes).clamp(1, blocks.saturating_sub(1).max(1));
@@ -313,15 +344,27 @@ impl Sampler {
         }
     }
 
-    /// Whether it comes to an end: no block counts as not touched twice.
+    /// Whether it comes to an end: no block counts as not touched twice, a list leads out of the range.
     pub(crate) fn runs_out(&self) -> bool {
-        matches!(self, Sampler::ReadMiss(_))
+        matches!(self, Sampler::ReadMiss(_) | Sampler::Sequence(_))
     }
 
     /// Whether that end was reached, and the last block drawn is not one to use.
     #[inline]
     pub(crate) fn has_run_out(&self) -> bool {
-        matches!(self, Sampler::ReadMiss(misses) if misses.ran_out)
+        match self {
+            Sampler::ReadMiss(misses) => misses.ran_out,
+            Sampler::Sequence(sequence) => sequence.ran_out,
+            _ => false,
+        }
+    }
+
+    /// Forgets which blocks were visited; the next pass has another order.
+    pub(crate) fn renew(&mut self) {
+        match self {
+            Sampler::OncePerPass(pass) => pass.next = pass.permutation.len(),
+            other => other.restart(),
+        }
     }
 
     /// As it was made. The other distributions do not remember what was drawn.
@@ -329,6 +372,7 @@ impl Sampler {
         match self {
             Sampler::OncePerPass(pass) => pass.restart(),
             Sampler::Mapped(map) => map.clear(),
+            Sampler::Sequence(sequence) => (sequence.next, sequence.ran_out) = ([0; 3], false),
             Sampler::ReadMiss(misses) => (misses.touched, misses.ran_out) = (0, false),
             _ => {}
         }
@@ -346,12 +390,13 @@ impl Sampler {
                 let rank = (blocks as f64 * (1.0 - rng.unit()).powf(*power)) as u64;
                 scatter.at(rank.min(blocks - 1))
             }
-            Sampler::Normal(stddev) => loop {
+            Sampler::Normal(stddev, scatter) => loop {
                 let x = blocks as f64 / 2.0 + *stddev * rng.normal();
                 if x >= 0.0 && x < blocks as f64 {
-                    return x as u64;
+                    return scatter.as_ref().map_or(x as u64, |scatter| scatter.at(x as u64));
                 }
             },
+            Sampler::Sequence(sequence) => sequence.draw(blocks, kind),
             Sampler::Zoned(list) => {
                 let u = rng.unit();
                 let index = list.partition_point(|zone| zone.0 <= u).min(list.len().saturating_sub(1));
@@ -455,6 +500,21 @@ mod tests {
     }
 
     #[test]
+    fn a_list_is_taken_block_by_block_by_each_operation() {
+        let of = |advances| {
+            let list = Distribution::Sequence { blocks: vec![2, 0, 1], advances };
+            let mut sampler = Sampler::new(&list, false, 8, BLOCK, 1);
+            let kinds = [OpKind::Read, OpKind::Read, OpKind::Write, OpKind::Read, OpKind::Read, OpKind::Read];
+            let mut rng = Rng::new(2);
+            let mut draw = |kind| sampler.draw(8, kind, &mut rng);
+            let drawn: Vec<u64> = kinds.into_iter().chain([OpKind::Read; 2]).map(&mut draw).collect();
+            (drawn, sampler.has_run_out())
+        };
+        assert_eq!(of(false), (vec![2, 0, 2, 1, 2, 0, 1, 2], false));
+        assert_eq!(of(true), (vec![2, 0, 2, 1, 5, 3, 4, 7], true), "block 8 lies behind the range");
+    }
+
+    #[test]
     fn zones_get_their_shares() {
         use crate::pattern::ZoneSize::RangePercent;
         let zoned = Distribution::Zoned(vec![
@@ -472,7 +532,7 @@ mod tests {
             Distribution::Uniform,
             Distribution::Zipf { theta: 1.1 },
             Distribution::Pareto { h: 0.3 },
-            Distribution::Normal { stddev_percent: 30.0 },
+            Distribution::Normal { stddev_percent: 30.0, scattered: false },
             Distribution::Exponential { midpoint: 3.0 },
             Distribution::HitArea { read_percent: 50.0, write_percent: 50.0, bytes: 1 << 20 },
             Distribution::Hotband { low_bytes: 0, high_bytes: 1 << 30, corrected: false },

@@ -265,6 +265,32 @@ pub struct Flow {
     pub pause: Nanos,
 }
 
+/// Zones of the active range that a thread works on one after the other (fio's `zonemode=strided`); only those that the range holds
+/// whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Strides {
+    /// Length of a zone.
+    pub zone_bytes: u64,
+    /// So many bytes are moved in a zone before the next one.
+    pub turn_bytes: u64,
+    /// Left out between a zone and the next one.
+    pub skip_bytes: u64,
+}
+
+impl std::fmt::Display for Strides {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let short = |bytes: u64| crate::units::Bytes(bytes).short();
+        write!(f, "in zones of {}, {} in each", short(self.zone_bytes), short(self.turn_bytes))?;
+        if self.skip_bytes > 0 {
+            write!(f, ", {} left out between them", short(self.skip_bytes))
+        } else {
+            Ok(())
+        }
+    }
+}
+
 /// What ends a job. The first that is reached counts; none at all: one pass over the active range.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -434,6 +460,9 @@ pub struct Traits {
     /// Each write follows a trim of the same block (fio's `trimwrite`); shares of trims and writes in the pattern do not matter then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trim_first: bool,
+    /// The zones that it works on one after the other; `None`: the whole range at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strides: Option<Strides>,
     /// Remove its files when the run has ended, as far as Assay may write to them (fio's `unlink`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub remove_files: bool,
@@ -539,6 +568,7 @@ impl Job {
                 access_hint: false,
                 layout: FileLayout::default(),
                 trim_first: false,
+                strides: None,
                 remove_files: false,
                 engine_options: EngineOptions::default(),
                 errors_tolerated: 0,

@@ -11,12 +11,14 @@ use crate::target::ActiveRange;
 mod one_by_one;
 mod place;
 mod sizes;
+mod strided;
 mod trim_first;
 
 pub use one_by_one::OneByOne;
 use place::{Grid, Positions, Site};
 pub use sizes::BlockSizer;
 use sizes::Sizes;
+pub use strided::Strided;
 pub use trim_first::TrimFirst;
 
 /// Operations in a block.
@@ -144,6 +146,8 @@ pub struct Generator {
     /// The same in bytes.
     pass_bytes: u64,
     pass_bytes_left: u64,
+    /// Whether passes are turns in a zone, cut at their bytes: the next one begins at the start of a zone.
+    turns: bool,
     /// The random state that every pass begins with, where each repeats the first.
     start: Option<Rng>,
 }
@@ -188,6 +192,7 @@ impl Generator {
             pass_left: u64::MAX,
             pass_bytes: u64::MAX,
             pass_bytes_left: u64::MAX,
+            turns: false,
             start: None,
             rng,
         };
@@ -217,6 +222,14 @@ impl Generator {
         self
     }
 
+    /// Ends a pass after so many bytes, whatever the sites have, and begins the next one at their start.
+    fn with_turns(mut self, turn_bytes: u64) -> Self {
+        (self.turns, self.rounds, self.one_round, self.pass_bytes) = (true, false, false, turn_bytes.max(1));
+        self.pass_ios = u64::MAX;
+        (self.pass_left, self.pass_bytes_left) = (self.pass_ios, self.pass_bytes);
+        self
+    }
+
     fn with_repeated_passes(self) -> Self {
         let made = self.with_passes();
         Generator { start: Some(made.rng.clone()), ..made }
@@ -234,6 +247,8 @@ impl Generator {
             self.rng.clone_from(start);
             (self.current, self.current_bytes) = (0, 0);
             self.sites.iter_mut().for_each(Site::restart);
+        } else if self.turns {
+            self.sites.iter_mut().for_each(Site::renew);
         }
     }
 
@@ -347,7 +362,7 @@ impl Generator {
     fn end_pass_of_bytes(&mut self, ops: &[Op]) -> usize {
         let len = up_to(ops, &mut self.pass_bytes_left);
         // What lies behind the end comes again where the pass is repeated, and would be lost where it is not.
-        if self.start.is_some() { len } else { ops.len() }
+        if self.start.is_some() || self.turns { len } else { ops.len() }
     }
 }
 

@@ -209,6 +209,17 @@ pub enum Distribution {
     Normal {
         /// Standard deviation in per cent of the range.
         stddev_percent: f64,
+        /// Whether neighbours are scattered over the range, as with zipf (fio).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        scattered: bool,
+    },
+    /// Blocks of the range in the order of a list, again and again, each operation on its own.
+    Sequence {
+        /// Their numbers, from 0.
+        blocks: Vec<u64>,
+        /// Whether each round goes on behind the one before, as many blocks on as the list has; a thread ends when a block lies behind
+        /// the range.
+        advances: bool,
     },
     /// Zones one behind the other, each with a share of the accesses.
     Zoned(Vec<Zone>),

@@ -22,7 +22,7 @@ use crate::job::{
     Rate, SteadyLimit, Traits,
 };
 use crate::operation::OpId;
-use crate::ops::{Generator, OneByOne, OpSource, SiteSpec, TrimFirst};
+use crate::ops::{Generator, OneByOne, OpSource, SiteSpec, Strided, TrimFirst};
 use crate::pattern::{AccessPattern, BlockSizes, Distribution, Mix, OpKind, Placement};
 use crate::point::SweepPoint;
 use crate::steps::Step;
@@ -228,6 +228,12 @@ impl PlannedJob {
             let made = Generator::new(pattern, sites, self.selection, slice.seed, ios, bytes);
             if passes { made.with_passes() } else { made }
         };
+        if let (Some(strides), [site]) = (&self.strides, sites) {
+            let first = [SiteSpec { range: strides.zone_of(site.range), ..*site }];
+            let zone = Generator::new(&self.pattern, &first, self.selection, slice.seed, ios, bytes);
+            let strided = Strided::new(zone, strides, site.range);
+            return if self.flow.is_some() { Box::new(OneByOne::new(strided)) } else { Box::new(strided) };
+        }
         let writes = || AccessPattern { mix: Mix::WRITE, ..self.pattern.clone() };
         match (self.trim_first, self.flow.is_some()) {
             (true, false) => Box::new(TrimFirst::new(with(&writes()))),
@@ -643,7 +649,10 @@ pub fn describe_sizes(sizes: &BlockSizes) -> String {
 /// What a job does in a phase of kind `kind`, in a few words: its access pattern, or what it does to which tree.
 pub fn describe_work(job: &Traits, kind: PhaseKind) -> String {
     let tree = match job.body() {
-        Body::Blocks(pattern) => return describe_pattern(pattern),
+        Body::Blocks(pattern) => {
+            let words = describe_pattern(pattern);
+            return job.strides.map_or(words.clone(), |strides| format!("{words}, {strides}"));
+        }
         Body::Application(of) => return of.words.clone(),
         Body::Tree(tree) => tree,
     };
@@ -729,7 +738,10 @@ fn describe_distribution(distribution: &Distribution) -> String {
         Distribution::Uniform => "uniform".to_owned(),
         Distribution::Zipf { theta } => format!("zipf {theta}"),
         Distribution::Pareto { h } => format!("Pareto {h}"),
-        Distribution::Normal { stddev_percent } => format!("normal {stddev_percent} %"),
+        Distribution::Normal { stddev_percent, scattered } => {
+            format!("normal {stddev_percent} %{}", if *scattered { ", scattered" } else { "" })
+        }
+        Distribution::Sequence { blocks, .. } => format!("in a list of {} blocks", blocks.len()),
         Distribution::Zoned(zones) => format!("in {} zones", zones.len()),
         Distribution::HitArea { read_percent, write_percent, bytes } => {
             format!(

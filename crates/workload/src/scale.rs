@@ -224,6 +224,11 @@ fn scale_job(job: &mut Job, ratios: &BTreeMap<String, f64>, changes: &mut Vec<Ch
     if let Some(Extent::Bytes(bytes)) = &mut job.length {
         shrink("length", bytes, block);
     }
+    if let Some(strides) = &mut job.traits.strides {
+        shrink("zone", &mut strides.zone_bytes, block);
+        shrink("bytes moved in a zone", &mut strides.turn_bytes, block);
+        shrink("bytes between zones", &mut strides.skip_bytes, 0);
+    }
     let (Placement::Random(random) | Placement::Mixed { random, .. }) = &mut job.pattern.placement else {
         return;
     };

@@ -117,7 +117,7 @@ fn distribution() -> impl Strategy<Value = Distribution> {
         Just(Distribution::Uniform),
         (0.2..2.0_f64).prop_map(|theta| Distribution::Zipf { theta }),
         (0.1..0.9_f64).prop_map(|h| Distribution::Pareto { h }),
-        (1.0..50.0_f64).prop_map(|stddev_percent| Distribution::Normal { stddev_percent }),
+        (1.0..50.0_f64).prop_map(|stddev_percent| Distribution::Normal { stddev_percent, scattered: false }),
         Just(Distribution::Zoned(zones.to_vec())),
         (0.0..=100.0_f64, 0.0..=100.0_f64, 20..23_u32).prop_map(|(read_percent, write_percent, bits)| {
             Distribution::HitArea { read_percent, write_percent, bytes: 1 << bits }

@@ -16,6 +16,7 @@ mod compare;
 mod consent;
 mod control;
 mod crash;
+mod cut_short;
 mod doctor;
 mod drop_in;
 mod executed;

@@ -32,10 +32,17 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         let op = usize::from(kind).min(3);
         if let Some(recorder) = self.recorder.as_mut() {
             recorder.latency(Latency::Completion, op, now.saturating_sub(issued_ns), 1);
+            if self.timed {
+                let submitted_ns = self.slots.at(slot).submitted_ns();
+                recorder.latency(Latency::Service, op, now.saturating_sub(submitted_ns), 1);
+            }
             recorder.bytes(op, u64::from(len));
             if OPEN {
                 recorder.latency(Latency::Response, op, now.saturating_sub(intended_ns), 1);
             }
+        }
+        if let Some(trace) = self.trace.as_mut() {
+            trace.completed(slot, now);
         }
         self.end.last_completion_ns = now;
         self.slots.at(slot).done();

@@ -21,6 +21,8 @@ const REREAD: u32 = 1 << 31;
 pub(super) struct Slot {
     /// When it was handed over; 0: nothing is outstanding.
     issued_ns: AtomicU64,
+    /// When the call that handed it over was back; written where calls are timed.
+    submitted_ns: AtomicU64,
     intended_ns: AtomicU64,
     offset_bytes: AtomicU64,
     len_bytes: AtomicU32,
@@ -48,6 +50,16 @@ impl Slot {
     #[inline(always)]
     pub(super) fn issue(&self, now_ns: u64) {
         self.issued_ns.store(now_ns, Relaxed);
+    }
+
+    #[inline(always)]
+    pub(super) fn submitted(&self, now_ns: u64) {
+        self.submitted_ns.store(now_ns, Relaxed);
+    }
+
+    #[inline(always)]
+    pub(super) fn submitted_ns(&self) -> u64 {
+        self.submitted_ns.load(Relaxed)
     }
 
     #[inline(always)]

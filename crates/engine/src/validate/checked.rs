@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use assay_results::data::{DataChecks, DataError, ERRORS_KEPT};
-use assay_workload::block::{self, Expected, Fault, SECTOR_BYTES, Sector};
+use assay_workload::block::{self, Expected, Fault, Identity, SECTOR_BYTES, Sector};
 
 use super::checksum::checksums;
 use super::map::{Known, TargetMap};
@@ -11,17 +11,22 @@ use super::map::{Known, TargetMap};
 /// Bytes that are shown of what was expected and of what was found.
 const SHOWN: usize = 64;
 
+/// What a block begins with that fio wrote with `verify=` (`verify.h`: `FIO_HDR_MAGIC`, little-endian).
+const FIO_MAGIC: [u8; 2] = 0xacca_u16.to_le_bytes();
+
 /// What one thread found.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) found: DataChecks,
+    /// A block without headers is wrong, unless it has those of fio.
+    pub(super) expects_headers: bool,
 }
 
 impl Checked {
     pub(super) fn new(run: u64) -> Checked {
         // What the first errors need is there before the start.
         let errors = Vec::with_capacity(ERRORS_KEPT);
-        Checked { found: DataChecks { run, errors, ..DataChecks::default() } }
+        Checked { found: DataChecks { run, errors, ..DataChecks::default() }, expects_headers: false }
     }
 
     /// A key block was read; whether it is as it should be.
@@ -68,11 +73,17 @@ impl Checked {
         if let Some(crash) = &map.crash {
             return self.read_after_crash(map, crash, key, bytes);
         }
-        let mut of_earlier = 0;
+        let (mut of_earlier, mut run) = (0, 0);
         for (index, sector) in bytes.chunks_exact(SECTOR_BYTES).enumerate() {
             let mut expected = map.identity(key, 0);
             expected.offset_bytes += (index * SECTOR_BYTES) as u64;
             let (found, is_whole) = match block::inspect(sector) {
+                Sector::NotOurs if self.expects_headers && !bytes.starts_with(&FIO_MAGIC) => {
+                    let zeros = sector.iter().all(|byte| *byte == 0);
+                    let fault = if zeros { Fault::Zeros } else { Fault::NotOurs };
+                    self.unlike(map, expected, fault, None, sector);
+                    return false;
+                }
                 Sector::NotOurs => continue,
                 Sector::Damaged(found) => (found, false),
                 Sector::Whole(found) => (found, true),
@@ -82,33 +93,47 @@ impl Checked {
                 () if in_place && !is_whole => Fault::Damaged,
                 () if in_place => {
                     of_earlier += 1;
+                    run = found.run;
                     continue;
                 }
+                () if self.expects_headers && is_whole && found.target == expected.target => Fault::Misplaced,
                 // What was here before may have been written under another name, or moved by the previous owner of the storage.
                 () if found.run != expected.run || !is_whole => continue,
                 () if found.target != expected.target => Fault::OtherTarget,
                 () => Fault::Misplaced,
             };
-            self.wrong(DataError {
-                host: None,
-                target: map.name.clone(),
-                offset_bytes: expected.offset_bytes,
-                sectors: 1,
-                fault,
-                expected,
-                failed_writes: 0,
-                found: Some(found),
-                expected_hex: String::new(),
-                found_hex: hex(sector),
-            });
+            self.unlike(map, expected, fault, Some(found), sector);
             return false;
         }
         if of_earlier * SECTOR_BYTES == bytes.len() {
-            self.found.of_earlier_runs += 1;
+            self.found.of_earlier_run(run);
         } else {
             self.found.unverifiable += 1;
         }
         true
+    }
+
+    /// A sector of an earlier run is not what it should be.
+    fn unlike(
+        &mut self,
+        map: &TargetMap,
+        expected: Identity,
+        fault: Fault,
+        found: Option<Identity>,
+        sector: &[u8],
+    ) {
+        self.wrong(DataError {
+            host: None,
+            target: map.name.clone(),
+            offset_bytes: expected.offset_bytes,
+            sectors: 1,
+            fault,
+            expected,
+            failed_writes: 0,
+            found,
+            expected_hex: String::new(),
+            found_hex: hex(sector),
+        });
     }
 
     /// A key block could not be read because the target ends before its end; whether that is as it should be.

@@ -83,6 +83,12 @@ impl ValidatedEngine {
         self
     }
 
+    /// All that is read was written with headers, by this run or an earlier one, if that is so.
+    pub(crate) fn expecting_headers(mut self, expects: bool) -> ValidatedEngine {
+        self.checked.expects_headers = expects;
+        self
+    }
+
     fn journal(&self, target: u16) -> Option<&TargetJournal> {
         self.maps.get(usize::from(target))?.as_ref()?.journal.as_ref()
     }

@@ -1,6 +1,7 @@
 //! Validated jobs on a file, over engines that do what broken storage does.
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::AtomicBool;
@@ -138,6 +139,7 @@ struct Rig {
     file: File,
     map: Arc<TargetMap>,
     engine: EngineKind,
+    expects_headers: bool,
 }
 
 impl Rig {
@@ -145,13 +147,23 @@ impl Rig {
         let file = tempfile::tempfile().unwrap();
         file.set_len(BLOCKS * KEY).unwrap();
         let target = VerifiedTarget { key_block_bytes: KEY, end_bytes: BLOCKS * KEY, stands_for: 0 };
-        Rig { file, map: Arc::new(TargetMap::new("data", 7, &target).unwrap()), engine }
+        Rig {
+            file,
+            map: Arc::new(TargetMap::new("data", 7, &target).unwrap()),
+            engine,
+            expects_headers: false,
+        }
     }
 
     fn of_run(&self, run: u64) -> Rig {
         let target = VerifiedTarget { key_block_bytes: KEY, end_bytes: BLOCKS * KEY, stands_for: 0 };
         let map = Arc::new(TargetMap::new("data", run, &target).unwrap());
-        Rig { file: self.file.try_clone().unwrap(), map, engine: self.engine }
+        Rig {
+            file: self.file.try_clone().unwrap(),
+            map,
+            engine: self.engine,
+            expects_headers: self.expects_headers,
+        }
     }
 
     fn run(&self, ops: Vec<Op>, breakage: Option<(u64, Breakage)>) -> (LoopEnd, DataChecks) {
@@ -167,7 +179,8 @@ impl Rig {
         let target = OpenTarget { fd: self.file.as_raw_fd(), size_bytes: BLOCKS * KEY, block_device: false };
         let largest = ops.iter().map(|op| op.len_bytes).max().unwrap();
         let buffers = MappedBuffers::new(depth, largest as usize).unwrap();
-        let mut engine = ValidatedEngine::new(inner, vec![Some(Arc::clone(&self.map))], 7, depth);
+        let mut engine = ValidatedEngine::new(inner, vec![Some(Arc::clone(&self.map))], 7, depth)
+            .expecting_headers(self.expects_headers);
         engine.prepare(&TargetTable { targets: vec![target] }, &buffers).unwrap();
         let spec = LoopSpec { errors_tolerated: u64::MAX, ..LoopSpec::closed(depth, 0) };
         let parts = LoopParts {
@@ -349,6 +362,44 @@ fn what_this_run_did_not_write_is_told_apart() {
         assert_eq!((data.errors[0].fault, data.errors[0].offset_bytes), (Fault::Damaged, 3 * KEY));
         assert_eq!(data.verified_share(), Some(1.0 / (BLOCKS - 1) as f64));
     });
+}
+
+#[test]
+fn where_headers_are_expected_a_block_without_them_is_wrong() {
+    let mut rig = Rig::new(EngineKind::Psync);
+    rig.expects_headers = true;
+    let written = |run: u64, blocks: Range<u64>| {
+        rig.of_run(run).run(blocks.map(|block| op(OpKind::Write, block, 1)).collect(), None);
+    };
+    written(5, 0..BLOCKS);
+    written(6, 0..3);
+    let (_, data) = rig.run(each(OpKind::Read), None);
+    assert_eq!((data.of_earlier_runs, data.unverifiable, data.wrong), (BLOCKS, 0, 0));
+    assert_eq!(
+        data.earlier_runs,
+        [(5, BLOCKS - 3), (6, 3)].into(),
+        "an older block of a file looks like this"
+    );
+    let block = |number: u64| {
+        let mut bytes = vec![0; KEY as usize];
+        rig.file.read_exact_at(&mut bytes, number * KEY).unwrap();
+        bytes
+    };
+    // A byte of the magic, zeros in the last sector, a block in the place of another, and one that fio wrote.
+    let mut magic = block(4);
+    magic[0] ^= 1;
+    let mut zeros = block(5);
+    zeros[KEY as usize - 512..].fill(0);
+    let fio = [0xca, 0xac].into_iter().chain(std::iter::repeat_n(7, KEY as usize - 2)).collect();
+    for (number, bytes) in [(4, magic), (5, zeros), (6, block(9)), (7, fio)] {
+        rig.file.write_all_at(&bytes, number * KEY).unwrap();
+    }
+    let (_, data) = rig.run(each(OpKind::Read), None);
+    let faults: Vec<(u64, Fault)> =
+        data.errors.iter().map(|error| (error.offset_bytes, error.fault)).collect();
+    let sector = |number: u64| (number + 1) * KEY - 512;
+    assert_eq!(faults, [(4 * KEY, Fault::NotOurs), (sector(5), Fault::Zeros), (6 * KEY, Fault::Misplaced)]);
+    assert_eq!((data.unverifiable, data.wrong), (1, 3));
 }
 
 #[test]

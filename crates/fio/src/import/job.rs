@@ -139,10 +139,9 @@ fn operation(value: &Value, is_lat: &mut bool) -> Option<OpResult> {
         bytes_per_s: given("bw_bytes", per_s(bytes)),
         block_size: bytes / ios,
         completion_ns: latency_taken.summary,
-        response_ns: None,
         submit_ns: (submit.n > 0).then_some(submit),
         completion_histogram: latency_taken.histogram,
-        response_histogram: None,
+        ..OpResult::default()
     })
 }
 

@@ -14,8 +14,9 @@ use super::read_back;
 use super::samples::samples;
 use super::shares::{batch_levels, depth_levels, latency_tables};
 use super::steady::steady;
+use crate::log_value::submits;
 use crate::reporting::{JobReporting, Unified};
-use assay_results::foreign::planned_of;
+use assay_results::foreign::{planned_of, pool_ops};
 
 /// Where a job stands.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +58,18 @@ fn listed(job: &JobResult) -> [(OpKind, Option<&OpResult>); 3] {
     ]
 }
 
+/// Reads, writes and trims together, with the distributions that only they carry.
+fn whole(job: &JobResult) -> OpResult {
+    let parts: Vec<&OpResult> = listed(job).into_iter().filter_map(|(_, op)| op).collect();
+    let total = &job.total;
+    match pool_ops(&parts, job.measured_s) {
+        Some(pooled) if pooled.ios == total.ios => {
+            OpResult { iops: total.iops, bytes_per_s: total.bytes_per_s, ..pooled }
+        }
+        _ => total.clone(),
+    }
+}
+
 pub(super) fn job(place: &ReportedPhase<'_>, job: &JobResult, options: &Options) -> Object {
     let how = place.how;
     let (_, planned) = planned_of(place.run, place.phase, job);
@@ -77,12 +90,13 @@ pub(super) fn job(place: &ReportedPhase<'_>, job: &JobResult, options: &Options)
         Some((reads, seconds)) => (Some(reads), *seconds),
         None => (job.read.as_ref(), job.measured_s),
     };
+    let submits = planned.first().is_none_or(|planned| submits(planned));
     let done = |kind: Option<OpKind>, op: Option<&OpResult>| {
         let samples = samples(place.phase, job, kind, place.intervals);
         let group_bytes_per_s = group_bytes_per_s(place.phase, kind);
         let short = OpKind::DATA.into_iter().filter(|one| kind.is_none_or(|kind| kind == *one));
         let short_ios = short.map(|kind| short_ios(job, kind)).fold(0, u64::saturating_add);
-        let beside = Neighbours { group_bytes_per_s, short_ios };
+        let beside = Neighbours { group_bytes_per_s, short_ios, submits };
         let seconds = if kind == Some(OpKind::Read) { read_s } else { job.measured_s };
         operation(op, seconds, &samples, &beside, &place.details())
     };
@@ -92,7 +106,8 @@ pub(super) fn job(place: &ReportedPhase<'_>, job: &JobResult, options: &Options)
             object.put(kind.name(), done(Some(kind), op));
         }
     }
-    let total = || done(None, (job.total.ios > 0).then_some(&job.total));
+    let all = whole(job);
+    let total = || done(None, (all.ios > 0).then_some(&all));
     if how.unified == Unified::Mixed {
         object.put("mixed", total());
     }

@@ -77,6 +77,8 @@ pub(super) struct Neighbours {
     pub(super) group_bytes_per_s: f64,
     /// Those that moved less than was asked for.
     pub(super) short_ios: u64,
+    /// Whether submitting is a time of its own: not where the engine waits for each I/O.
+    pub(super) submits: bool,
 }
 
 /// Measured time in milliseconds as fio counts it: rounded up, at least one.
@@ -96,9 +98,8 @@ pub(super) fn operation(
     let done = op.unwrap_or(&nothing);
     let bandwidth = Spread::of(samples.iter().map(|sample| sample.bytes_per_s / 1024.0));
     let iops = Spread::of(samples.iter().map(|sample| sample.iops));
-    let submission = submission(done);
-    let (behind, histogram) = behind(done, submission.mean);
-    let completion = latency(&behind, histogram.as_ref(), details.clat);
+    let (slat, slat_histogram, clat, clat_histogram) = parts(done, beside.submits);
+    let completion = latency(&clat, clat_histogram.as_ref(), details.clat);
     let whole = latency(&done.completion_ns, done.completion_histogram.as_ref(), details.lat);
     let group = beside.group_bytes_per_s;
     let share = if group > 0.0 { bandwidth.mean * 1024.0 / group } else { 0.0 };
@@ -112,7 +113,7 @@ pub(super) fn operation(
         .with("total_ios", done.ios)
         .with("short_ios", beside.short_ios)
         .with("drop_ios", 0_u64)
-        .with("slat_ns", latency(&submission, None, details.slat))
+        .with("slat_ns", latency(&slat, slat_histogram.as_ref(), details.slat))
         .with("clat_ns", completion)
         .with("lat_ns", whole)
         .with("bw_min", bandwidth.min as u64)
@@ -126,6 +127,24 @@ pub(super) fn operation(
         .with("iops_mean", iops.mean)
         .with("iops_stddev", iops.stddev)
         .with("iops_samples", iops.n)
+}
+
+/// fio's `slat` and `clat`, each with its distribution as far as it is known. Where each call was timed they are what was measured.
+fn parts(
+    done: &OpResult,
+    submits: bool,
+) -> (LatencySummary, Option<SparseHistogram>, LatencySummary, Option<SparseHistogram>) {
+    if !submits {
+        let whole = done.completion_histogram.clone();
+        return (LatencySummary::default(), None, done.completion_ns, whole);
+    }
+    let timed = done.service_ns.filter(|service| service.n == done.completion_ns.n);
+    if let (Some(service), Some(submit)) = (timed, done.submit_ns) {
+        return (submit, done.submit_histogram.clone(), service, done.service_histogram.clone());
+    }
+    let slat = submission(done);
+    let (clat, histogram) = behind(done, slat.mean);
+    (slat, None, clat, histogram)
 }
 
 /// fio's `slat`: the time of the submitting call, of the I/Os of which it was measured. No longer on average than the I/Os took.
@@ -186,6 +205,31 @@ pub(super) fn response(op: Option<&OpResult>, detail: Detail<'_>) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_timed_is_shown_as_it_was() {
+        let histogram = |first_ns: u64| {
+            let mut histogram = LatencyHistogram::new();
+            (0..100).for_each(|i| histogram.record_n(first_ns + i * 1000, 1));
+            histogram
+        };
+        let (whole, submit, service) = (histogram(60_000), histogram(10_000), histogram(50_000));
+        let done = OpResult {
+            completion_ns: LatencySummary::of(&whole),
+            completion_histogram: Some(whole.to_sparse()),
+            submit_ns: Some(LatencySummary::of(&submit)),
+            submit_histogram: Some(submit.to_sparse()),
+            service_ns: Some(LatencySummary::of(&service)),
+            service_histogram: Some(service.to_sparse()),
+            ..OpResult::default()
+        };
+        let (slat, slat_histogram, clat, clat_histogram) = parts(&done, true);
+        assert_eq!((slat.min, slat.max, clat.min, clat.max), (10_000, 109_000, 50_000, 149_000));
+        assert_eq!((slat_histogram, clat_histogram), (Some(submit.to_sparse()), Some(service.to_sparse())));
+        // Of an engine that waits for each I/O there is no submission.
+        let (slat, _, clat, clat_histogram) = parts(&done, false);
+        assert_eq!((slat.n, clat, clat_histogram), (0, done.completion_ns, done.completion_histogram));
+    }
 
     #[test]
     fn slat_and_clat_make_lat() {

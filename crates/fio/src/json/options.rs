@@ -10,6 +10,8 @@ use assay_workload::pattern::{AccessPattern, BlockSizes, Distribution, OpKind, P
 use assay_workload::plan::{Offered, Pace, PlannedJob};
 use assay_workload::units::{Bytes, Nanos};
 
+use crate::distribution::normal_deviation;
+
 /// Option and value, in fio's usual order.
 pub(crate) type Options = Vec<(String, String)>;
 
@@ -141,9 +143,10 @@ fn pattern_options(pattern: &AccessPattern, set: &mut dyn FnMut(&str, String)) {
         match &random.distribution {
             Distribution::Zipf { theta } => set("random_distribution", format!("zipf:{theta}")),
             Distribution::Pareto { h } => set("random_distribution", format!("pareto:{h}")),
-            Distribution::Normal { stddev_percent } => {
-                set("random_distribution", format!("normal:{stddev_percent}"));
+            Distribution::Normal { stddev_percent, .. } => {
+                set("random_distribution", format!("normal:{}", normal_deviation(*stddev_percent)));
             }
+            Distribution::Sequence { .. } => set("random_distribution", "sequence".to_owned()),
             Distribution::Zoned(_) => set("random_distribution", "zoned".to_owned()),
             Distribution::Uniform if !random.once_per_pass => set("norandommap", "1".to_owned()),
             _ => {}

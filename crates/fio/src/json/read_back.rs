@@ -1,7 +1,8 @@
 //! What verify= reads back counts among the reads of its job, as fio has it.
 
-use assay_results::run::{JobResult, LatencySummary, OpResult, PhaseResult};
-use assay_results::{LatencyHistogram, Run};
+use assay_results::Run;
+use assay_results::foreign::pool_ops;
+use assay_results::run::{JobResult, OpResult, PhaseResult};
 use assay_workload::PhaseKind;
 
 /// The name of reads that follow each write at once.
@@ -31,25 +32,7 @@ pub(super) fn counted(run: &Run, phase: &PhaseResult, job: &JobResult) -> Option
 
 /// Several results of one operation as one.
 pub(super) fn together(parts: &[&OpResult], seconds: f64) -> OpResult {
-    let mut histogram = LatencyHistogram::new();
-    let (mut ios, mut bytes) = (0_u64, 0_u64);
-    for part in parts {
-        ios = ios.saturating_add(part.ios);
-        bytes = bytes.saturating_add(part.bytes);
-        part.completion_histogram
-            .iter()
-            .for_each(|sparse| histogram.merge(&LatencyHistogram::from_sparse(sparse)));
-    }
+    let pooled = pool_ops(parts, seconds).unwrap_or_default();
     let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-    OpResult {
-        ios,
-        bytes,
-        iops: per_s(ios),
-        bytes_per_s: per_s(bytes),
-        block_size: bytes.checked_div(ios).unwrap_or(0),
-        completion_ns: LatencySummary::of(&histogram),
-        submit_ns: parts.iter().find_map(|part| part.submit_ns),
-        completion_histogram: (!histogram.is_empty()).then(|| histogram.to_sparse()),
-        ..OpResult::default()
-    }
+    OpResult { iops: per_s(pooled.ios), bytes_per_s: per_s(pooled.bytes), ..pooled }
 }

@@ -6,7 +6,7 @@ use assay_workload::pattern::{
     Sequential, Zone, ZoneSize,
 };
 
-use super::super::distribution::{Distribution, ZonePart};
+use super::super::distribution::{Distribution, ZonePart, normal_stddev};
 use super::super::resolved::*;
 use super::targets::{per_file, share};
 use super::{BY_FIO, Lowering, Source};
@@ -24,6 +24,10 @@ const TRIM: usize = 2;
 /// passes to fio: a full map is cleared and the draws go on. An LFSR begins anew with its first number whatever else is asked.
 pub(super) fn repeats(job: &ResolvedJob) -> bool {
     let access = job.access();
+    // A pass is a turn in a zone.
+    if matches!(job.region().zones, ZoneMode::Strided { .. }) {
+        return access.random && is_lfsr(access);
+    }
     // Reads and writes of a walk have cursors of their own. They begin again with a loop where I/Os are queued; else they go on, and begin
     // again where the file ends.
     if access.direction == Direction::ReadWrite && !access.random {
@@ -210,18 +214,18 @@ impl Lowering<'_> {
             }
             Distribution::Zipf { theta, center } => (ModelDistribution::Zipf { theta: *theta }, *center),
             Distribution::Pareto { h, center } => (ModelDistribution::Pareto { h: *h }, *center),
-            Distribution::Normal { deviation_percent, center } => {
-                (ModelDistribution::Normal { stddev_percent: *deviation_percent }, *center)
-            }
+            Distribution::Normal { deviation_percent, center } => (
+                ModelDistribution::Normal {
+                    stddev_percent: normal_stddev(*deviation_percent),
+                    scattered: true,
+                },
+                *center,
+            ),
             Distribution::Zoned(all) => {
                 (self.zones(source, all, |length| ZoneSize::RangePercent(length as f64)), None)
             }
             Distribution::ZonedAbsolute(all) => (self.zones(source, all, ZoneSize::Bytes), None),
-            Distribution::Sequence(_) => {
-                let message = "offsets follow no written sequence; they are uniform";
-                self.loss(source, "sequence-distribution", "random_distribution", message, BY_FIO);
-                (ModelDistribution::Uniform, None)
-            }
+            Distribution::Sequence(blocks) => (self.sequence(source, blocks), None),
         };
         if center.is_some() {
             let message = "the centre of the distribution is not moved";
@@ -229,6 +233,23 @@ impl Lowering<'_> {
             self.loss(source, "distribution-center", "random_distribution", message, help);
         }
         model
+    }
+
+    /// A list of blocks that each operation takes one after the other.
+    fn sequence(&mut self, source: Source<'_>, blocks: &[u64]) -> ModelDistribution {
+        let access = source.job.access();
+        let all = per_file(source.job).map(|region| region / access.min_bytes().max(1));
+        if let Some((behind, all)) = blocks.iter().max().copied().zip(all).filter(|(block, all)| block >= all)
+        {
+            let message = format!("block {behind} of the sequence lies behind the {all} of the region");
+            self.error(source, "sequence-beyond", "random_distribution", message, "a larger size");
+        }
+        if source.job.files.len() > 1 {
+            let message = "each file has its own place in the sequence";
+            self.loss(source, "sequence-of-files", "random_distribution", message, "one job for each file");
+        }
+        let advances = source.job.given().flag("random_sequence_stride", false);
+        ModelDistribution::Sequence { blocks: blocks.to_vec(), advances }
     }
 
     fn zones(

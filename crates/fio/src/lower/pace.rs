@@ -149,6 +149,12 @@ impl Lowering<'_> {
             job.limits.ios = Some(life.number_ios.saturating_mul(loops));
         }
         match (resolved.region().io_size, resolved.region().size) {
+            // What a pass moves is not the length of the file.
+            (None, Some(Size::Bytes(bytes))) | (Some(Size::Bytes(bytes)), _)
+                if matches!(resolved.region().zones, ZoneMode::Strided { .. }) =>
+            {
+                job.limits.bytes = Some(bytes.saturating_mul(loops));
+            }
             (None, Some(Size::Bytes(size))) if super::targets::is_part(resolved, size) => {
                 if loops > 1 && !resolved.access().random {
                     let message = "further loops go on behind the part that was done, not again at its start"

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use assay_workload::Workload;
-use assay_workload::job::{EngineKind, Job, TargetSharing};
+use assay_workload::job::{EngineKind, Job, Strides, TargetSharing};
 use assay_workload::target::{Extent, Target, TargetKind};
 use assay_workload::units::Bytes;
 
 use super::super::resolved::*;
 use super::super::value::Size;
-use super::{Lowering, Source};
+use super::{BY_FIO, Lowering, Source};
 
 /// The model's limit on targets of one workload.
 const TARGETS_MAX: usize = 65_535;
@@ -178,6 +178,53 @@ impl Lowering<'_> {
         }
     }
 
+    /// `zonemode`: zones of the file from the offset to its end, one after the other.
+    fn zoned(&mut self, source: Source<'_>, job: &mut Job) {
+        let (zone, turn, skip) = match source.job.region().zones {
+            ZoneMode::Whole => return,
+            ZoneMode::Strided { zone, turn, skip } => (zone, turn, skip),
+            ZoneMode::Unsized => {
+                let message = "zonemode=strided needs a zonesize".to_owned();
+                return self.error(source, "strides-without-size", "zonemode", message, "zonesize=<bytes>");
+            }
+            ZoneMode::Device => {
+                let message = "zones of a zoned device are not known; the whole region is worked on";
+                return self.loss(source, "zoned-device", "zonemode", message, BY_FIO);
+            }
+        };
+        // fio gives zones up where a job has several files open.
+        let open = source.job.service().open;
+        if source.job.files.len() > 1 && open != 1 {
+            let message = "a job with several open files has no zones, in fio neither";
+            return self.note(source, "strides-of-files", "zonesize", message, "");
+        }
+        if source.job.files.len() > 1 || source.job.access().direction == Direction::TrimWrite {
+            let message = "zones are worked on one after the other in one file, and not by trimwrite";
+            return self.loss(source, "strides-of-one-file", "zonesize", message, BY_FIO);
+        }
+        let block = source.job.access().max_bytes().max(1);
+        if zone < block {
+            let message = format!("a zone of {zone} bytes has no room for a block of {block}");
+            return self.error(source, "zone-below-block", "zonesize", message, "larger zones");
+        }
+        let whole = |end: u64| end % zone.saturating_add(skip).max(1);
+        let start = match source.job.region().offset {
+            Size::Bytes(offset) if source.job.region().file_size.is_some() => offset,
+            _ => 0,
+        };
+        let length = share(source.job).map(|length| length.saturating_sub(start));
+        if zone % source.job.access().min_bytes().max(1) != 0
+            || length.is_some_and(|length| (1..zone).contains(&whole(length)))
+        {
+            let message = "blocks and zones that do not fit are left out; fio begins a block in the zone's last bytes, and ends \
+                with a zone that the file cuts";
+            self.loss(source, "strides-that-do-not-fit", "zonesize", message, "zones that fit");
+        }
+        // To the end of the file, whatever `size` is.
+        job.length = None;
+        job.strides = Some(Strides { zone_bytes: zone, turn_bytes: turn, skip_bytes: skip });
+    }
+
     /// Start, step and length of the region within each file.
     pub(crate) fn region(&mut self, source: Source<'_>, job: &mut Job) {
         let region = source.job.region();
@@ -189,6 +236,7 @@ impl Lowering<'_> {
             Some(Size::Bytes(_)) if region.file_size.is_none() => per_file(source.job).map(Extent::Bytes),
             _ => None,
         };
+        self.zoned(source, job);
         if region.file_size.is_some_and(|(low, high)| low != high) {
             let message = "every file has the largest of the lengths";
             self.loss(source, "file-size-range", "filesize", message, "filesize=<bytes>");

@@ -570,3 +570,27 @@ fn what_cannot_be_checked_as_in_fio_is_lost() {
     let late = verifying("rw=write\nverify=md5\nruntime=5").1;
     assert!(late.contains(&(Severity::Note, "verify-beyond-runtime")), "{late:?}");
 }
+
+#[test]
+fn zones_are_those_of_fio() {
+    let of = |lines: &str| {
+        let job = job(lines);
+        (job.strides.map(|of| (of.zone_bytes, of.turn_bytes, of.skip_bytes)), job.limits.bytes, job.length)
+    };
+    let kib = 1024;
+    // zonesize alone says it; the zones go on to the end of the file, and size= is what is moved.
+    assert_eq!(
+        of("rw=read\nfilesize=1m\nsize=256k\nzonesize=64k\nzoneskip=64k"),
+        (Some((64 * kib, 64 * kib, 64 * kib)), Some(256 * kib), None)
+    );
+    assert_eq!(
+        of("rw=randread\nsize=1m\nio_size=2m\nzonemode=strided\nzonesize=32k\nzonerange=64k"),
+        (Some((64 * kib, 32 * kib, 0)), Some(2048 * kib), None)
+    );
+    assert_eq!(of("rw=read\nsize=1m\nzonemode=none").0, None);
+    // fio gives them up where several files are open.
+    assert_eq!(of("rw=read\nsize=1m\nnrfiles=2\nzonesize=64k").0, None);
+    let lfsr = job("rw=randread\nsize=1m\nzonesize=64k\nrandom_generator=lfsr");
+    assert!(lfsr.pattern.repeat_passes, "an LFSR begins anew in each zone");
+    assert!(!job("rw=randread\nsize=1m\nzonesize=64k").pattern.repeat_passes);
+}

@@ -98,11 +98,13 @@ impl Lowering<'_> {
     }
 
     /// A job that only reads checks what is there: fio's own headers say nothing here.
-    pub(super) fn foreign_headers(&mut self, source: Source<'_>, job: &Job) {
+    pub(super) fn foreign_headers(&mut self, source: Source<'_>, job: &mut Job) {
         let reads = source.job.access().direction == Direction::Read;
         if !reads || !job.content.verify || job.targets.iter().all(|target| self.verified.contains(target)) {
             return;
         }
+        // As for fio. A pattern that fio wrote has no header to be told by.
+        job.content.written = has_headers(&source.job.verify());
         let message = "blocks that Assay wrote are checked; those that fio wrote with its own headers are not verifiable, and the result says how many they are";
         self.loss(source, FOREIGN_HEADERS, "verify", message, "write them with verify= in the same file");
     }
@@ -196,6 +198,11 @@ pub fn settle_headers(
         "blocks that Assay wrote in an earlier run are checked by themselves: checksum, place and target"
             .to_owned();
     lost.help.clear();
+}
+
+/// Whether fio's blocks of this method begin with a header.
+fn has_headers(verify: &Verify) -> bool {
+    verify.method.is_some_and(|method| !matches!(method, "pattern" | "null"))
 }
 
 fn writes(job: &Job) -> bool {

@@ -7,6 +7,7 @@ use assay_workload::pattern::{
 use assay_workload::target::Extent;
 
 use super::{Lines, Writer};
+use crate::distribution::{normal_deviation, normal_stddev};
 
 /// fio's limit on the entries of a split or of zones.
 const ENTRIES_MAX: usize = 64;
@@ -213,8 +214,15 @@ impl Writer<'_> {
             Distribution::Uniform => {}
             Distribution::Zipf { theta } => lines.set("random_distribution", format!("zipf:{theta}")),
             Distribution::Pareto { h } => lines.set("random_distribution", format!("pareto:{h}")),
-            Distribution::Normal { stddev_percent } => {
-                lines.set("random_distribution", format!("normal:{stddev_percent}"))
+            Distribution::Normal { stddev_percent, scattered } => {
+                self.normal(name, *stddev_percent, *scattered, lines);
+            }
+            Distribution::Sequence { blocks, advances } => {
+                let blocks: Vec<String> = blocks.iter().map(u64::to_string).collect();
+                lines.set("random_distribution", format!("sequence:{}", blocks.join(",")));
+                if *advances {
+                    lines.set("random_sequence_stride", 1);
+                }
             }
             Distribution::Zoned(zones) => self.zones(name, zones, lines),
             Distribution::HitArea { read_percent, write_percent, bytes } => {
@@ -227,6 +235,19 @@ impl Writer<'_> {
                 self.lost("fio-distribution", name, help);
             }
         }
+    }
+
+    fn normal(&mut self, job: &str, stddev_percent: f64, scattered: bool, lines: &mut Lines) {
+        if !scattered {
+            self.lost("fio-normal", job, "fio scatters the blocks of a normal distribution over the region");
+        }
+        let deviation = normal_deviation(stddev_percent);
+        if (normal_stddev(deviation) - stddev_percent).abs() > 0.01 {
+            let help =
+                "the standard deviations of fio's normal are 8.3 to 16.7 per cent: the nearest is written";
+            self.lost("fio-normal-width", job, help);
+        }
+        lines.set("random_distribution", format!("normal:{deviation}"));
     }
 
     fn zones(&mut self, job: &str, zones: &[Zone], lines: &mut Lines) {

@@ -160,7 +160,8 @@ fn placements_and_sizes_come_back() {
     })));
     round_trip(with(random(Distribution::Uniform)));
     round_trip(with(random(Distribution::Zipf { theta: 1.2 })));
-    round_trip(with(random(Distribution::Normal { stddev_percent: 12.5 })));
+    round_trip(with(random(Distribution::Normal { stddev_percent: 12.5, scattered: true })));
+    round_trip(with(random(Distribution::Sequence { blocks: vec![2, 0, 1], advances: true })));
     let zone = |access_percent, size| Zone { access_percent, size };
     round_trip(with(random(Distribution::Zoned(vec![
         zone(60.0, ZoneSize::RangePercent(10.0)),

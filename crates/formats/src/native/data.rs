@@ -3,11 +3,13 @@
 use assay_workload::content::{Acknowledged, Content, DataJournal, Payload, Refresh};
 use assay_workload::job::{
     EngineOptions, Flow, FlushCall, FlushOrder, FlushPolicy, OpenSync, PeriodicFlush, SteadyFigure,
-    SteadyLimit, ThinkTime,
+    SteadyLimit, Strides, ThinkTime,
 };
 use assay_workload::units::Nanos;
 
-use super::forms::{BLOCK_SIZE, FLAG, NAME, PERCENT, TEXT, TIME, count, count_u32, number, quote, word};
+use super::forms::{
+    BLOCK_SIZE, FLAG, NAME, PERCENT, SIZE, TEXT, TIME, count, count_u32, number, quote, word,
+};
 use super::key::{About, Form, Key, Need, Shape, Table, key};
 use super::scalar;
 use super::words::{Word, names, words};
@@ -113,6 +115,7 @@ pub(super) const CONTENT_KEYS: Table<Content> = Table {
         key!(set "dedup_unit", BLOCK_SIZE, dedup_unit_bytes, "`\"4k\"`", "the size within which duplicates are made"),
         key!(set "verify", FLAG, verify, "`false`", "`true`: every sector written says its target, offset, generation and run under a CRC-32C, and what is read is compared with the last write; the jobs of a phase of kind `verify` that only read then read everything the run wrote"),
         key!(set "reread", FLAG, reread, "`false`", "`true`, with `verify`: what was written is read back and compared at once, in the slot of the write; these reads are counted apart. Through the page cache they check nothing below it: use direct I/O"),
+        key!(set "written", FLAG, written, "`false`", "`true`, with `verify`: all that is read was written by Assay, in this run or in an earlier one: a block without headers is wrong, and not one of which nothing is known"),
         key!(none "data_errors_max", count(1, u64::MAX), data_errors_max, "`errors_tolerated` counts them", "with `verify`: each thread ends its job at this many wrong blocks, whatever `errors_tolerated` says"),
         key!(some "journal", JOURNAL, journal, "none", "with `verify`: writes are kept in a journal that survives a crash of the host, and `assay runs verify RUN` then proves that every acknowledged one is there; `\"flushed\"`, `\"completed\"` or a table"),
     ]],
@@ -240,6 +243,24 @@ pub(super) const FLOW: Form<Flow> = Form {
     shape: Shape::Table(|| FLOW_KEYS.about()),
     read: |sink, entry, _| FLOW_KEYS.read(sink, entry, NO_FLOW),
     write: |flow| FLOW_KEYS.inline(flow, &NO_FLOW),
+};
+
+const NO_STRIDES: Strides = Strides { zone_bytes: 0, turn_bytes: 0, skip_bytes: 0 };
+
+pub(super) const STRIDES_KEYS: Table<Strides> = Table {
+    who: "'strides'",
+    example: "strides = { zone = \"1MiB\", turn = \"256KiB\", skip = \"7MiB\" }",
+    sections: &[&[
+        key!(must "zone", BLOCK_SIZE, zone_bytes, "required", "the length of a zone"),
+        key!(must "turn", BLOCK_SIZE, turn_bytes, "required", "so many bytes are moved in a zone before the next one"),
+        key!(set "skip", SIZE, skip_bytes, "0", "left out between a zone and the next one"),
+    ]],
+};
+
+pub(super) const STRIDES: Form<Strides> = Form {
+    shape: Shape::Table(|| STRIDES_KEYS.about()),
+    read: |sink, entry, _| STRIDES_KEYS.read(sink, entry, NO_STRIDES),
+    write: |strides| STRIDES_KEYS.inline(strides, &NO_STRIDES),
 };
 
 const NO_STEADY: SteadyLimit = SteadyLimit {

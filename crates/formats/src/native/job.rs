@@ -15,7 +15,7 @@ use assay_workload::units::Nanos;
 use assay_workload::{AccessPattern, Job};
 
 use super::application::APPLICATION;
-use super::data::{CONTENT, ENGINE_OPTIONS, FLOW, FLUSH, STEADY, THINK};
+use super::data::{CONTENT, ENGINE_OPTIONS, FLOW, FLUSH, STEADY, STRIDES, THINK};
 use super::forms::{
     BLOCK_SIZE, EXTENT, FLAG, PERCENT, RATE, SIZE, TEXT, TIME, count, count_u32, quote, word,
 };
@@ -179,6 +179,7 @@ const WHAT_AND_WHERE: &[Key<Draft>] = &[
     key!(none "align", BLOCK_SIZE, job.pattern.align_bytes, "the smallest block of the mix", "blocks begin at multiples of this, counted from `offset`"),
     key!(some "pattern", PLACEMENT, placement, "required", "see below"),
     key!(set "repeat_passes", FLAG, job.pattern.repeat_passes, "`false`", "`true`: each further pass of a thread over its range repeats the first, block by block, as fio does by default"),
+    key!(none "strides", STRIDES, job.strides, "the whole range at once", "`{ zone = \"1MiB\", turn = \"1MiB\", skip = \"7MiB\" }`: zones of the range one after the other, as fio's `zonemode=strided`; for jobs on one target"),
     key!(none "tree", TREE, job.tree, "block I/O", "a file-tree workload instead of block I/O, see below"),
     key!(none "application", APPLICATION, job.application, "block I/O", "`{ kind = \"oltp\", .. }`: an application instead of block I/O, with its settings, see below"),
     key!(set "service_level", LEVELS, job.service_levels, "none", "`\"p95<20ms\"`, `\"new-order p95<50ms\"`, or a list: latencies that the job has to keep, see below"),

@@ -6,7 +6,7 @@ use assay_workload::pattern::{
 use assay_workload::target::Extent;
 use assay_workload::units::Bytes;
 
-use super::forms::{BLOCK_SIZE, EXTENT, FLAG, PERCENT, POSITIVE, SIZE, number, quote, word};
+use super::forms::{BLOCK_SIZE, EXTENT, FLAG, PERCENT, POSITIVE, SIZE, count, number, quote, word};
 use super::job::Draft;
 use super::key::{About, Form, Key, Need, Shape, Table, key};
 use super::node::{Entry, Fields};
@@ -237,12 +237,14 @@ enum Law {
     Exponential,
     Hotband,
     ReadMiss,
+    Sequence,
 }
 
 words! {
     Law {
         "uniform" = Uniform, "zipf" = Zipf, "pareto" = Pareto, "normal" = Normal, "zoned" = Zoned,
         "hit-area" = HitArea, "exponential" = Exponential, "hotband" = Hotband, "read-miss" = ReadMiss,
+        "sequence" = Sequence,
     }
 }
 
@@ -253,7 +255,8 @@ impl Law {
             Law::Uniform => (&[], &[]),
             Law::Zipf => (&["theta"], &[]),
             Law::Pareto => (&["h"], &[]),
-            Law::Normal => (&["stddev_percent"], &[]),
+            Law::Normal => (&["stddev_percent"], &["scattered"]),
+            Law::Sequence => (&["blocks"], &["advances"]),
             Law::Zoned => (&["zones"], &[]),
             Law::HitArea => (&["read_percent", "write_percent", "size"], &[]),
             Law::Exponential => (&["midpoint"], &[]),
@@ -285,6 +288,9 @@ pub(super) struct Where {
     high: Option<u64>,
     corrected: Option<bool>,
     miss_percent: Option<f64>,
+    scattered: Option<bool>,
+    blocks: Option<Vec<u64>>,
+    advances: Option<bool>,
     once_per_pass: Option<bool>,
     sequential: Option<bool>,
     skip: Option<(u64, u64)>,
@@ -308,6 +314,26 @@ const ZONE: Table<Zone> = Table {
         key!(must "access_percent", PERCENT, access_percent, "required", "its share of the accesses"),
         key!(must "size", ZONE_SIZE, size, "required", "its size, an extent"),
     ]],
+};
+
+const BLOCK_NUMBER: Form<u64> = count(0, u64::MAX);
+
+const BLOCK_LIST: Form<Vec<u64>> = Form {
+    shape: Shape::List(&BLOCK_NUMBER.shape),
+    read: |sink, entry, _| {
+        let blocks: Option<Vec<u64>> =
+            entry.elements().into_iter().map(|element| BLOCK_NUMBER.take(sink, element)).collect();
+        let blocks = blocks?;
+        if blocks.is_empty() {
+            sink.bad_value(entry, "the list has no block", "[2, 0, 1]")
+        } else {
+            Some(blocks)
+        }
+    },
+    write: |blocks| {
+        let blocks: Vec<String> = blocks.iter().map(u64::to_string).collect();
+        format!("[{}]", blocks.join(", "))
+    },
 };
 
 const ZONES: Form<Vec<Zone>> = Form {
@@ -363,10 +389,13 @@ const MIXED: &[Key<Where>] = &[
 ];
 
 const RANDOM: &[Key<Where>] = &[
-    key!(some "random", word::<Law>(), random, "`uniform`", "`uniform`: evenly; `zipf`, `pareto`: a few blocks, scattered over the range, get most accesses; `normal`: around the middle; `zoned`: shares for zones; `hit-area`: vdbench's `rhpct`, `whpct`, `hitarea`; `exponential`: vdbench's `poisson`, falling from the start; `hotband`: vdbench's hotband; `read-miss`: a share of the reads goes to blocks that were not touched before"),
+    key!(some "random", word::<Law>(), random, "`uniform`", "`uniform`: evenly; `zipf`, `pareto`: a few blocks, scattered over the range, get most accesses; `normal`: around the middle; `zoned`: shares for zones; `hit-area`: vdbench's `rhpct`, `whpct`, `hitarea`; `exponential`: vdbench's `poisson`, falling from the start; `hotband`: vdbench's hotband; `read-miss`: a share of the reads goes to blocks that were not touched before; `sequence`: fio's `random_distribution=sequence`"),
     key!(some "theta", POSITIVE, theta, "required", "of `zipf`"),
     key!(some "h", number(f64::MIN_POSITIVE, 1.0), h, "required", "of `pareto`, as in fio: above 0, at most 1"),
     key!(some "stddev_percent", number(0.0, f64::MAX), stddev_percent, "required", "of `normal`: the standard deviation, in per cent of the range"),
+    key!(some "scattered", FLAG, scattered, "`false`", "of `normal`: `true` scatters neighbours over the range, as fio does"),
+    key!(some "blocks", BLOCK_LIST, blocks, "required", "of `sequence`: numbers of blocks in the range, from 0, in the order in which each operation takes them, again and again"),
+    key!(some "advances", FLAG, advances, "`false`", "of `sequence`: `true`: each round goes on behind the one before; a thread ends where a block lies behind the range"),
     key!(some "zones", ZONES, zones, "required", "of `zoned`: `[{ access_percent = 90, size = \"10%\" }, ..]`, one behind the other"),
     key!(some "read_percent", PERCENT, read_percent, "required", "of `hit-area`: the share of reads that goes to the first `size`"),
     key!(some "write_percent", PERCENT, write_percent, "required", "of `hit-area`: the share of writes that goes there"),
@@ -507,7 +536,13 @@ impl Where {
             Law::Uniform => Distribution::Uniform,
             Law::Zipf => Distribution::Zipf { theta: self.theta? },
             Law::Pareto => Distribution::Pareto { h: self.h? },
-            Law::Normal => Distribution::Normal { stddev_percent: self.stddev_percent? },
+            Law::Normal => Distribution::Normal {
+                stddev_percent: self.stddev_percent?,
+                scattered: self.scattered.unwrap_or(false),
+            },
+            Law::Sequence => {
+                Distribution::Sequence { blocks: self.blocks?, advances: self.advances.unwrap_or(false) }
+            }
             Law::Zoned => Distribution::Zoned(self.zones?),
             Law::HitArea => Distribution::HitArea {
                 read_percent: self.read_percent?,
@@ -556,8 +591,13 @@ impl Where {
             Distribution::Uniform => (Law::Uniform, keys),
             Distribution::Zipf { theta } => (Law::Zipf, Where { theta: Some(*theta), ..keys }),
             Distribution::Pareto { h } => (Law::Pareto, Where { h: Some(*h), ..keys }),
-            Distribution::Normal { stddev_percent } => {
-                (Law::Normal, Where { stddev_percent: Some(*stddev_percent), ..keys })
+            Distribution::Normal { stddev_percent, scattered } => {
+                let scattered = scattered.then_some(true);
+                (Law::Normal, Where { stddev_percent: Some(*stddev_percent), scattered, ..keys })
+            }
+            Distribution::Sequence { blocks, advances } => {
+                let (blocks, advances) = (Some(blocks.clone()), advances.then_some(true));
+                (Law::Sequence, Where { blocks, advances, ..keys })
             }
             Distribution::Zoned(zones) => (Law::Zoned, Where { zones: Some(zones.clone()), ..keys }),
             Distribution::HitArea { read_percent, write_percent, bytes } => {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::data::{CONTENT_KEYS, ENGINE_OPTION_KEYS, FLUSH_KEYS, JOURNAL_KEYS, STEADY_KEYS};
+use super::data::{CONTENT_KEYS, ENGINE_OPTION_KEYS, FLUSH_KEYS, JOURNAL_KEYS, STEADY_KEYS, STRIDES_KEYS};
 use super::document::{PHASE, PLAN, TARGET};
 use super::host::HOST;
 use super::key::About;
@@ -21,6 +21,7 @@ fn tables() -> Vec<(&'static str, Vec<&'static About>)> {
         ("job, what is written", about(2)),
         ("pattern", WHERE.about()),
         ("ends_steady", STEADY_KEYS.about()),
+        ("strides", STRIDES_KEYS.about()),
         ("content", CONTENT_KEYS.about()),
         ("journal", JOURNAL_KEYS.about()),
         ("flush", FLUSH_KEYS.about()),

@@ -196,7 +196,7 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
     let mut together = OpResult::of(&data, measured_ns, size);
     // The total is the merge of what reads, writes and trims carry; of named ones, some are done beside.
     if !counts.named.iter().any(|named| named.counted == Counted::InTotal) {
-        (together.completion_histogram, together.response_histogram) = (None, None);
+        together.forget_distributions();
     }
 
     let cpu_ns = evidence.cpu_user_ns.saturating_add(evidence.cpu_system_ns);

@@ -91,11 +91,12 @@ fn not_verified(subject: &Subject<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        "{} of {} read could not be compared with their last write: {} of earlier runs (whole and in place), {} not \
+        "{} of {} read could not be compared with their last write: {} of earlier runs (whole and in place{}), {} not \
          written by this run, trimmed or written in part",
         percent(unknown as f64 / read as f64),
         count(read, "block"),
         data.of_earlier_runs,
+        data.several_earlier_runs().map_or_else(String::new, |runs| format!("; {runs}")),
         data.unverifiable
     );
     let draft = subject.draft(ID, FindingSeverity::Unchecked, message);

@@ -60,9 +60,19 @@ pub fn pool_ops(parts: &[&OpResult], measured_s: f64) -> Option<OpResult> {
         .iter()
         .map(|op| Latency { summary: op.completion_ns, histogram: op.completion_histogram.clone() })
         .collect();
-    let submit: Vec<Latency> =
-        parts.iter().filter_map(|op| Some(Latency { summary: op.submit_ns?, histogram: None })).collect();
     let completion = pool_latency(&completion);
+    let pooled = |of: fn(&OpResult) -> (Option<LatencySummary>, &Option<SparseHistogram>)| {
+        let known = parts.iter().map(|op| of(op));
+        let known: Vec<Latency> = known
+            .filter_map(|(summary, histogram)| {
+                Some(Latency { summary: summary?, histogram: histogram.clone() })
+            })
+            .collect();
+        pool_latency(&known)
+    };
+    let submit = pooled(|op| (op.submit_ns, &op.submit_histogram));
+    let service = pooled(|op| (op.service_ns, &op.service_histogram));
+    let some = |latency: &Latency| (latency.summary.n > 0).then_some(latency.summary);
     let same_size = parts.iter().all(|op| op.block_size == first.block_size);
     Some(OpResult {
         ios,
@@ -72,9 +82,12 @@ pub fn pool_ops(parts: &[&OpResult], measured_s: f64) -> Option<OpResult> {
         block_size: if same_size { first.block_size } else { bytes.checked_div(ios).unwrap_or(0) },
         completion_ns: completion.summary,
         response_ns: None,
-        submit_ns: (!submit.is_empty()).then(|| pool_latency(&submit).summary),
+        submit_ns: some(&submit),
+        service_ns: some(&service),
         completion_histogram: completion.histogram,
         response_histogram: None,
+        submit_histogram: submit.histogram,
+        service_histogram: service.histogram,
     })
 }
 
@@ -84,7 +97,7 @@ pub fn total_of(ops: &[&OpResult]) -> OpResult {
     total.iops = ops.iter().map(|op| op.iops).sum();
     total.bytes_per_s = ops.iter().map(|op| op.bytes_per_s).sum();
     // The operations carry theirs.
-    total.completion_histogram = None;
+    total.forget_distributions();
     total
 }
 

@@ -40,13 +40,18 @@ pub(super) fn encode(host: HostId, level: Level, interval: &Interval, out: &mut 
     out.push(bits);
     counts.ops.iter().filter(|op| present(op)).for_each(|op| put_op(out, op));
     // Jobs on devices have none, and their frames are as they always were.
-    if !counts.named.is_empty() {
+    let service = counts.ops.iter().any(|op| !op.service.is_empty());
+    if !counts.named.is_empty() || service {
         put(out, counts.named.len() as u64);
         for named in &counts.named {
             let in_total = named.counted == Counted::InTotal;
             out.push(named.operation.number() << 1 | u8::from(in_total));
             put_op(out, &named.counts);
         }
+    }
+    // Earlier readers leave alone what is behind the named ones.
+    if service {
+        counts.ops.iter().for_each(|op| put_histogram(out, &op.service));
     }
 }
 
@@ -117,6 +122,11 @@ impl Head<'_> {
             let counted = if code & 1 != 0 { Counted::InTotal } else { Counted::Beside };
             counts.named_mut(OpId::new(code >> 1), counted).merge(&op);
         }
+        if !cursor.0.is_empty() {
+            for op in &mut counts.ops {
+                op.service = cursor.histogram()?;
+            }
+        }
         Some(Frame { host: self.host, level: self.level, interval: Interval { key: self.key, counts } })
     }
 }
@@ -171,6 +181,7 @@ impl Cursor<'_> {
             completion: self.histogram()?,
             response: self.histogram()?,
             submit: self.histogram()?,
+            service: LatencyHistogram::new(),
         })
     }
 

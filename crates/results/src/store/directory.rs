@@ -189,9 +189,21 @@ pub(crate) fn write_json_atomically(
 /// A longer `run.json` is not held in memory as text besides what is read of it: that of a day has some hundred MiB.
 const STREAMED_MIN: u64 = 16 << 20;
 
+/// What is wrong with a `run.json` that makes no sense, and what to do: the journal beside it has all that is in it.
+fn damaged_reason(path: &Path, error: &serde_json::Error) -> String {
+    let name = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let again = match path.with_file_name(JOURNAL_FILE).is_file() {
+        true => format!("; 'assay runs recover {name}' makes it again from the journal"),
+        false => String::new(),
+    };
+    format!("it is damaged, or no result of a run ({error}){again}")
+}
+
 fn read_run_file(path: &Path) -> Result<Run, StoreError> {
-    let damaged =
-        |error: serde_json::Error| StoreError::Damaged { path: path.to_owned(), reason: error.to_string() };
+    let damaged = |error: serde_json::Error| StoreError::Damaged {
+        path: path.to_owned(),
+        reason: damaged_reason(path, &error),
+    };
     #[derive(Deserialize)]
     struct Schema {
         schema: String,
@@ -324,9 +336,9 @@ pub fn entry_of(dir: RunDir) -> RunEntry {
         (entry.name, entry.started) = start_of(entry.dir.path()).unzip();
         return entry;
     }
-    let brief = read_regular(&path)
-        .map_err(|error| error.to_string())
-        .and_then(|bytes| serde_json::from_slice::<Brief>(&bytes).map_err(|error| error.to_string()));
+    let brief = read_regular(&path).map_err(|error| error.to_string()).and_then(|bytes| {
+        serde_json::from_slice::<Brief>(&bytes).map_err(|error| damaged_reason(&path, &error))
+    });
     match brief {
         Ok(brief) => RunEntry {
             id: brief.id,

@@ -65,6 +65,20 @@ impl RunRecorder {
         }
     }
 
+    /// Whether the beginning of the run is stored, without which the rest of it is lost. To be asked before anything is measured.
+    ///
+    /// # Errors
+    /// [`StoreError::NotBegun`]; what was made of the run is gone again.
+    pub fn begun(self) -> Result<Self, StoreError> {
+        let Some(reason) = self.problems().into_iter().next() else { return Ok(self) };
+        let path = self.dir.path().to_owned();
+        for name in [SERIES_FILE, PLAN_FILE, JOURNAL_FILE] {
+            let _ = std::fs::remove_file(path.join(name));
+        }
+        let _ = std::fs::remove_dir(&path);
+        Err(StoreError::NotBegun { path, reason })
+    }
+
     /// What could not be stored, in sentences; empty: everything was.
     pub fn problems(&self) -> Vec<String> {
         let journal = self.journal.problem(JOURNAL_FILE, "line");

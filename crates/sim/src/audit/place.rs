@@ -98,7 +98,7 @@ fn stretches(distribution: &Distribution, kind: OpKind, blocks: u64, align: u64)
             let mean = all / midpoint;
             curve((0.0, all.min(40.0 * mean)), |x| -(-x / mean).exp_m1() / -(-all / mean).exp_m1())
         }
-        Distribution::Normal { stddev_percent } => {
+        Distribution::Normal { stddev_percent, .. } => {
             let stddev = all * stddev_percent / 100.0;
             let z = |x: f64| normal_cdf((x - all / 2.0) / stddev);
             let (low, high) = (z(0.0), z(all));

@@ -101,7 +101,7 @@ fn closed_forms_agree_with_the_generator() {
         hit_area(3),
         hotband(false),
         random(Distribution::Zoned(zones)),
-        random(Distribution::Normal { stddev_percent: 0.01 }),
+        random(Distribution::Normal { stddev_percent: 0.01, scattered: false }),
         random(Distribution::Exponential { midpoint: 3000.0 }),
         random(Distribution::Zipf { theta: 1.2 }),
         random(Distribution::Pareto { h: 0.05 }),

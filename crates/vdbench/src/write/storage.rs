@@ -164,6 +164,7 @@ impl<'w> Writer<'w> {
             Distribution::Zipf { .. } => "zipf",
             Distribution::Pareto { .. } => "pareto",
             Distribution::Normal { .. } => "normal",
+            Distribution::Sequence { .. } => "sequence",
             Distribution::Zoned(_) => "zoned",
             Distribution::ReadMiss { .. } => "read-miss",
         };

@@ -272,6 +272,18 @@ impl Site {
         self.place.restart();
     }
 
+    /// From its start, with other draws.
+    pub(super) fn renew(&mut self) {
+        match &mut self.place {
+            Positions::Sequential(walk) => walk.restart(),
+            Positions::Random(draw) => draw.sampler.renew(),
+            Positions::Mixed { draw, walk, .. } => {
+                draw.sampler.renew();
+                walk.restart();
+            }
+        }
+    }
+
     #[inline]
     pub(super) fn place(&mut self, op: &mut Op, align: u64, sizes: &Sizes, rng: &mut Rng) {
         op.target = self.target;

@@ -323,7 +323,7 @@ fn placements(length: u64) -> impl Strategy<Value = Placement> {
         Just(Distribution::Uniform),
         (0.2_f64..0.9).prop_map(|theta| Distribution::Zipf { theta }),
         (0.1_f64..0.9).prop_map(|h| Distribution::Pareto { h }),
-        (1.0_f64..90.0).prop_map(|stddev_percent| Distribution::Normal { stddev_percent }),
+        (1.0_f64..90.0).prop_map(|stddev_percent| Distribution::Normal { stddev_percent, scattered: false }),
         (1.0_f64..99.0).prop_map(|percent| Distribution::Zoned(vec![
             Zone { access_percent: 50.0, size: ZoneSize::RangePercent(percent) },
             Zone { access_percent: 50.0, size: ZoneSize::RangePercent(100.0 - percent) },

@@ -239,6 +239,10 @@ impl Plan {
             time("a pause of a flow", flow.pause)?;
             number("a weight of a flow", u64::from(flow.weight), 1, u64::from(u32::MAX))?;
         }
+        if let Some(strides) = job.strides {
+            number("bytes of a zone", strides.zone_bytes, job.pattern.max_block_bytes().max(1), u64::MAX)?;
+            number("bytes moved in a zone", strides.turn_bytes, 1, u64::MAX)?;
+        }
         if let Some(flush) = job.flush.periodic {
             number("writes per flush", u64::from(flush.every_writes), 1, u64::MAX)?;
         }
@@ -342,7 +346,7 @@ fn check_distribution(distribution: &Distribution) -> Checked {
         Distribution::Uniform | Distribution::Hotband { .. } => Ok(()),
         Distribution::Zipf { theta } => share("a theta", *theta, |theta| theta > 0.0 && theta != 1.0),
         Distribution::Pareto { h } => share("a power", *h, |h| h > 0.0 && h < 1.0),
-        Distribution::Normal { stddev_percent } => {
+        Distribution::Normal { stddev_percent, .. } => {
             // Positions are drawn until one lies in the range.
             share("a standard deviation", *stddev_percent, |value| (0.0..=1000.0).contains(&value))
         }
@@ -351,6 +355,7 @@ fn check_distribution(distribution: &Distribution) -> Checked {
             percent("a share of reads", *read_percent)?;
             percent("a share of writes", *write_percent)
         }
+        Distribution::Sequence { blocks, .. } => some("blocks of a list", blocks.len(), usize::MAX),
         Distribution::ReadMiss { miss_percent, .. } => percent("a share of misses", *miss_percent),
         Distribution::Zoned(zones) => {
             some("zones", zones.len(), usize::MAX)?;

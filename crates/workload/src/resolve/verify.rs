@@ -10,8 +10,11 @@ use crate::plan::{Carrier, Plan, PlannedJob, PlannedPhase, PlannedSite};
 pub(super) fn check(plan: &Plan) -> Result<(), ResolveError> {
     let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
     for job in jobs.filter(|job| !job.content.verify) {
-        let options =
-            [("reread", job.content.reread), ("data_errors_max", job.content.data_errors_max.is_some())];
+        let options = [
+            ("reread", job.content.reread),
+            ("written", job.content.written),
+            ("data_errors_max", job.content.data_errors_max.is_some()),
+        ];
         if let Some((option, _)) = options.into_iter().find(|option| option.1) {
             let what = format!("'{option}' does nothing without 'verify': add verify = true, or remove it");
             return Err(ResolveError::Invalid { job: job.name.clone(), what });

@@ -90,7 +90,12 @@ impl CrashedRun {
             JournalError::Damaged { path: path.to_owned(), offset_bytes }
         };
         while blocks.next().map_err(failed)? {
-            match (blocks.block().filter(|block| (block.run, block.number) == (run, number)), torn_at) {
+            let block = blocks.block();
+            // No crash leaves a whole block in the place of another one, or one of another run: it was lost, moved or put there.
+            if block.as_ref().is_some_and(|block| (block.run, block.number) != (run, number)) {
+                return Err(damaged(torn_at.unwrap_or(number)));
+            }
+            match (block, torn_at) {
                 // It closes what was durable before: all of it must be there.
                 (Some(block), torn) if block.end().is_some() => {
                     let is_whole = torn.is_none() && block.end() == Some(records);

@@ -51,9 +51,13 @@ fn what_is_durable_is_read_while_the_journal_grows() {
 
 /// A journal of some blocks, each key block acknowledged once, and its bytes.
 fn filled(blocks: usize) -> (tempfile::TempDir, PathBuf, Vec<u8>) {
+    filled_of(77, blocks)
+}
+
+fn filled_of(run: u64, blocks: usize) -> (tempfile::TempDir, PathBuf, Vec<u8>) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("data.journal");
-    let journal = Arc::new(Journal::create(&path, 77, &of_run(), vec![target(3), target(5)]).unwrap());
+    let journal = Arc::new(Journal::create(&path, run, &of_run(), vec![target(3), target(5)]).unwrap());
     let of = journal.of(5).unwrap();
     (0..blocks * RECORDS).for_each(|key| {
         of.push(Kind::Acknowledged, key, 1, 1);
@@ -100,6 +104,28 @@ fn a_torn_tail_is_left_out_and_damage_in_the_middle_is_an_error() {
         assert!(matches!(error, Err(JournalError::NotAJournal { .. })), "{error:?}");
     }
     assert!(matches!(CrashedRun::read(Path::new("/no/such")), Err(JournalError::Io { .. })));
+}
+
+#[test]
+fn a_page_that_is_gone_or_of_another_run_is_damage_wherever_it_is() {
+    let (_directory, path, bytes) = filled(100);
+    let page = |number: usize| &bytes[number * BLOCK_BYTES..(number + 1) * BLOCK_BYTES];
+    let (before, behind) = bytes.split_at(20 * BLOCK_BYTES);
+    let (_other, _, foreign) = filled_of(78, 100);
+    for (what, changed) in [
+        ("missing", [before, &behind[BLOCK_BYTES..]].concat()),
+        ("twice", [before, page(19), behind].concat()),
+        ("swapped", [before, page(21), page(20), &behind[2 * BLOCK_BYTES..]].concat()),
+        ("of another run", [before, &foreign[20 * BLOCK_BYTES..]].concat()),
+    ] {
+        std::fs::write(&path, changed).unwrap();
+        let read = CrashedRun::read(&path);
+        let at = 20 * BLOCK_BYTES as u64;
+        assert!(
+            matches!(&read, Err(JournalError::Damaged { offset_bytes, .. }) if *offset_bytes == at),
+            "{what}: {read:?}"
+        );
+    }
 }
 
 #[test]
