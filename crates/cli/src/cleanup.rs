@@ -1,6 +1,6 @@
 //! `assay cleanup`: removes what Assay made, and nothing else.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use assay_host::cleanup;
 use assay_workload::units::Bytes;
@@ -16,18 +16,26 @@ pub(crate) struct CleanupArgs {
     /// A directory, a file, or [user@]host[:dir]
     #[arg(default_value = ".", value_name = "WHERE")]
     pub(crate) place: String,
+    /// Remove this file, too, although it is not as Assay left it; may be given several times
+    ///
+    /// A run that was killed while it wrote leaves such files: nothing tells what it wrote from what came into them since.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) destroy_data: Vec<PathBuf>,
 }
 
 pub(crate) fn cleanup(args: &CleanupArgs, context: &Context) -> Result<Outcome, Failure> {
     match Location::parse(&args.place)? {
-        Location::Local(place) => here(&place, context),
+        Location::Local(place) => here(&place, &args.destroy_data, context),
+        Location::Remote { host, .. } if !args.destroy_data.is_empty() => Err(Failure::usage(format!(
+            "--destroy-data names files of this machine; run 'assay cleanup' on {host} to remove such files there"
+        ))),
         Location::Remote { host, dir } => {
             remote::cleanup(RemoteDirectory { host: &host, dir: &dir }, context)
         }
     }
 }
 
-fn here(place: &Path, context: &Context) -> Result<Outcome, Failure> {
+fn here(place: &Path, named: &[PathBuf], context: &Context) -> Result<Outcome, Failure> {
     let shown = place.display();
     // Without a slash at its end, so that it names the link.
     let itself = place.components().as_path();
@@ -38,7 +46,7 @@ fn here(place: &Path, context: &Context) -> Result<Outcome, Failure> {
             to.display()
         )));
     }
-    let reports = cleanup::at(place).map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+    let reports = cleanup::at(place, named).map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
     if reports.is_empty() {
         context.out(&format!("nothing to remove: nothing that Assay made in {shown}"));
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use assay_fleet::login::LoginError;
-use assay_results::{RunEnd, Verdict};
+use assay_results::{Run, RunEnd, Verdict};
 use assay_runner::{Finished, RunError, Shortage};
 
 /// Exit status of a usage error or a bad input file.
@@ -107,11 +107,31 @@ pub(crate) fn outcome_of(finished: &Finished, require_valid: bool) -> Result<Out
             "{} not hold what was written",
             if wrong == 1 { "1 block did".to_owned() } else { format!("{wrong} blocks did") }
         ))),
+        // Asked for or not, the result is of fewer workers than the plan has.
+        (RunEnd::Completed, None) if finished.lost => Err(Failure::Incomplete(lost(&finished.run))),
         (RunEnd::Completed, None) if require_valid && finished.run.verdict != Verdict::Valid => {
             Ok(Outcome::NotValid)
         }
         (RunEnd::Completed, None) => Ok(Outcome::Done),
     }
+}
+
+/// Lost workers named in a message at most.
+const LOST_NAMED_MAX: usize = 5;
+
+/// Which workers a run lost, and why.
+fn lost(run: &Run) -> String {
+    let lost: Vec<String> = run
+        .hosts
+        .iter()
+        .filter_map(|host| Some(format!("{} ({})", host.name, host.lost.as_ref()?.why)))
+        .collect();
+    let named = lost.iter().take(LOST_NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+    let more = match lost.len().saturating_sub(LOST_NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("the result is incomplete: {} of {} workers lost: {named}{more}", lost.len(), run.hosts.len())
 }
 
 impl fmt::Display for Failure {

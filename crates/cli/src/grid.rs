@@ -22,6 +22,50 @@ use crate::run::RunOptions;
 use crate::{apps, shown, signals};
 use cells::Asked;
 
+/// Options that a grid keeps to its end: one that is gone on with takes no others.
+const FIXED: [&str; 40] = [
+    "workers",
+    "targets",
+    "target",
+    "directory",
+    "size",
+    "working_set",
+    "block_size",
+    "read",
+    "random",
+    "outstanding",
+    "prefill",
+    "runtime",
+    "warm_up",
+    "repeat",
+    "latency_target",
+    "group",
+    "buffered",
+    "seed",
+    "output",
+    "on",
+    "listen",
+    "on_loss",
+    "lost_after",
+    "share",
+    "vm_image",
+    "vm_disks",
+    "vm_disk_size",
+    "vm_thick",
+    "vm_cpus",
+    "vm_memory",
+    "vm_connect",
+    "vm_pool",
+    "vm_accel",
+    "vm_prefill",
+    "vm_boot",
+    "vm_keep",
+    "engine",
+    "watch",
+    "dry_run",
+    "strict",
+];
+
 /// The file of a grid in its directory.
 const GRID_FILE: &str = "grid.json";
 /// Its page.
@@ -98,7 +142,9 @@ pub(crate) struct GridArgs {
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Go on with a grid that was stopped: its finished cells are kept
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["workers", "targets", "target", "size", "block_size", "read", "random", "outstanding", "group", "output", "on"])]
+    ///
+    /// What is measured, and how, stays as the grid was begun. Beside it go --destroy-data and --really, and options of the output.
+    #[arg(long, value_name = "DIR", conflicts_with_all = FIXED)]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) on: OnArgs,
@@ -142,7 +188,7 @@ struct Line {
 
 pub(crate) fn grid(args: &GridArgs, context: &Context) -> Result<Outcome, Failure> {
     match &args.resume {
-        Some(directory) => resume(directory, context),
+        Some(directory) => resume(directory, args, context),
         None => {
             let asked = cells::asked(args)?;
             let words: Vec<String> =
@@ -166,14 +212,21 @@ fn dry_run(args: &GridArgs, asked: &[Asked], context: &Context) -> Result<Outcom
     let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     for cell in asked {
         context.say(&format!("{} on {} workers", cell.name, cell.workers));
-        let how = RunOptions { seed: args.seed, ..RunOptions::usual(&args.how) };
+        let how = options(args, &cell.on);
         on::measured(cell.loaded(), (&cell.on, &args.on), true, &how, (&site, context))?;
     }
     Ok(Outcome::Done)
 }
 
-/// Goes on with a stored grid.
-fn resume(directory: &Path, context: &Context) -> Result<Outcome, Failure> {
+/// How a cell is run by the workers that `words` choose.
+fn options<'a>(args: &'a GridArgs, words: &str) -> RunOptions<'a> {
+    let named = args.directory != Path::new(".") && !on::shares_files(words);
+    let workers_directory = named.then_some(args.directory.as_path());
+    RunOptions { seed: args.seed, workers_directory, ..RunOptions::usual(&args.how) }
+}
+
+/// Goes on with a stored grid. What may be written over, and where results go, is said anew.
+fn resume(directory: &Path, now: &GridArgs, context: &Context) -> Result<Outcome, Failure> {
     let path = directory.join(GRID_FILE);
     let bad = |why: String| {
         Failure::usage(format!("{} is no grid that can be gone on with: {why}", path.display()))
@@ -181,7 +234,14 @@ fn resume(directory: &Path, context: &Context) -> Result<Outcome, Failure> {
     let text = std::fs::read_to_string(&path).map_err(|error| bad(error.to_string()))?;
     let grid: WorkerGrid = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
     let words = grid.asked.iter().skip_while(|word| *word != "grid").map(String::as_str);
-    let line = Line::try_parse_from(words).map_err(|error| bad(error.to_string()))?;
+    let mut line = Line::try_parse_from(words).map_err(|error| bad(error.to_string()))?;
+    let (allowed, output) = (&mut line.args.how.allowed, &mut line.args.how.output);
+    allowed.destroy_data.extend(now.how.allowed.destroy_data.iter().cloned());
+    allowed.really |= now.how.allowed.really;
+    output.json |= now.how.output.json;
+    output.force |= now.how.output.force;
+    output.require_valid |= now.how.output.require_valid;
+    output.html = now.how.output.html.clone().or(output.html.take());
     let asked = cells::asked(&line.args)?;
     let same =
         |(asked, cell): (&Asked, &WorkerCell)| (asked.workers, &asked.name) == (cell.workers, &cell.name);
@@ -224,6 +284,7 @@ fn measure(
 ) -> Result<Outcome, Failure> {
     let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     let mut outcome = Ok(Outcome::Done);
+    let mut lost = None;
     keep(&grid, directory)?;
     for (at, cell) in asked.iter().enumerate() {
         if grid.cells[at].is_finished() {
@@ -238,14 +299,20 @@ fn measure(
         ));
         outcome = one(args, cell, &mut grid.cells[at], (&site, context));
         keep(&grid, directory)?;
-        let stops = !matches!(outcome, Ok(Outcome::Done));
-        if stops {
-            break;
+        match &outcome {
+            Ok(Outcome::Done) => {}
+            // The next cell starts workers anew.
+            Err(Failure::Incomplete(why)) if args.on.loss.goes_on() => {
+                context.say(&format!("{}: {why}", cell.name));
+                lost = Some(why.clone());
+                outcome = Ok(Outcome::Done);
+            }
+            _ => break,
         }
     }
     show(args, &grid, directory, context)?;
     let goes_on = format!("assay grid --resume {}", directory.display());
-    match outcome {
+    match lost.map_or(outcome, |why| Err(Failure::Incomplete(why))) {
         Ok(Outcome::Done) => {
             let is_valid = grid.cells.iter().all(|cell| cell.verdict == Some(Verdict::Valid));
             Ok(if args.how.output.require_valid && !is_valid { Outcome::NotValid } else { Outcome::Done })
@@ -264,7 +331,7 @@ fn one(
     cell: &mut WorkerCell,
     (site, context): (&Site, &Context),
 ) -> Result<Outcome, Failure> {
-    let how = RunOptions { seed: args.seed, ..RunOptions::usual(&args.how) };
+    let how = options(args, &asked.on);
     let Some(finished) = on::measured(asked.loaded(), (&asked.on, &args.on), false, &how, (site, context))?
     else {
         return Ok(Outcome::Done);

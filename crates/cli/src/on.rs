@@ -1,7 +1,7 @@
 //! `--on`: a plan carried out by workers, on this machine or on others; and `assay worker`, what runs there.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -246,6 +246,11 @@ impl LossArgs {
         Duration::from_secs(self.lost_after)
     }
 
+    /// Whether the loss of workers ends nothing.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.on_loss == OnLoss::Continue
+    }
+
     /// What a fleet is told of itself.
     pub(crate) fn options(&self, site: &Site) -> Options {
         let on_loss = match self.on_loss {
@@ -253,7 +258,8 @@ impl LossArgs {
             OnLoss::Continue => assay_fleet::OnLoss::Continue,
         };
         let patience = Patience::until_lost(self.silence());
-        Options { patience, on_loss, version: Context::version(), stop: Arc::clone(&site.stop) }
+        let (version, stop) = (Context::version(), Arc::clone(&site.stop));
+        Options { patience, on_loss, version, stop, directory: None }
     }
 }
 
@@ -265,6 +271,11 @@ impl From<FleetError> for Failure {
             error => Failure::failed(error),
         }
     }
+}
+
+/// Whether the workers that `words` choose have the files of this machine, under the same names.
+pub(crate) fn shares_files(words: &str) -> bool {
+    matches!(words.split(':').next(), Some("local" | "slurm"))
 }
 
 /// Carries what was asked for out on the workers that `words` choose, and shows what came of it; `dry`: shows the plan only.
@@ -310,7 +321,8 @@ pub(crate) fn measured(
         // What has to be done elsewhere is said whatever is not to be said.
         setting.say = Say::new(|text| to_stderr(format_args!("{}\n", visible(text))));
     }
-    let fleet = Fleet::launch(words, &mut asked.workload, on.ranges(), &setting, on.loss.options(site))?;
+    let options = Options { directory: how.workers_directory.map(Path::to_owned), ..on.loss.options(site) };
+    let fleet = Fleet::launch(words, &mut asked.workload, on.ranges(), &setting, options)?;
     carry_out(asked, fleet, dry, how, site, context)
 }
 

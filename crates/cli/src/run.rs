@@ -138,6 +138,8 @@ pub(crate) struct RunOptions<'a> {
     pub(crate) array: &'a str,
     /// The size it takes for targets without one.
     pub(crate) size: Bytes,
+    /// The directory of targets with relative paths on each worker that has files of its own; `None`: where it is started.
+    pub(crate) workers_directory: Option<&'a Path>,
     /// What is asked of Kubernetes, beside what `--on` says.
     pub(crate) kube: assay_fleet::kube::Options,
 }
@@ -153,6 +155,7 @@ impl<'a> RunOptions<'a> {
             readonly: false,
             array: audit::ARRAY_DEFAULT,
             size: audit::size_default(),
+            workers_directory: None,
             kube: assay_fleet::kube::Options::default(),
         }
     }
@@ -192,9 +195,15 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<Outcome, Failure>
         context.out(&asked::profile_list(context));
         return Ok(Outcome::Done);
     }
-    let how = RunOptions::of(args);
+    let mut how = RunOptions::of(args);
     if let Some(words) = &args.on.on {
-        let asked = asked::asked(wanted(args)?, context)?;
+        let mut wanted = wanted(args)?;
+        if !on::shares_files(words) && args.target != Path::new(".") {
+            // It is one of each worker, and need not be here.
+            how.workers_directory = Some(&args.target);
+            wanted.target = Path::new(".");
+        }
+        let asked = asked::asked(wanted, context)?;
         return on::execute(asked, (words, &args.on), args.how.dry_run, &how, context);
     }
     execute(wanted(args)?, &how, context)

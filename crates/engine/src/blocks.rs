@@ -1,5 +1,6 @@
 //! Jobs of block I/O on this machine: the job loop over one of the engines, with its targets open and its buffers mapped.
 
+use std::fmt;
 use std::os::fd::RawFd;
 use std::sync::{Arc, OnceLock};
 
@@ -40,6 +41,31 @@ pub struct Blocks {
     pub validation: Arc<Validation>,
     /// Where it can be seen what is being done before the start.
     pub preparation: Arc<Preparation>,
+    /// Called when all that is read lies there, before anything is measured.
+    pub laid_out: LaidOut,
+}
+
+/// What is to be done when the files of a phase are laid out.
+#[derive(Clone, Default)]
+pub struct LaidOut(Option<Arc<dyn Fn() + Send + Sync>>);
+
+impl LaidOut {
+    /// `done` is called once a phase.
+    pub fn new(done: impl Fn() + Send + Sync + 'static) -> Self {
+        LaidOut(Some(Arc::new(done)))
+    }
+
+    fn tell(&self) {
+        if let Some(done) = &self.0 {
+            done();
+        }
+    }
+}
+
+impl fmt::Debug for LaidOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LaidOut")
+    }
 }
 
 impl JobKind<ThisMachine> for Blocks {
@@ -62,6 +88,7 @@ impl JobKind<ThisMachine> for Blocks {
         for file in layout.phase(context.phase, &own, &go_on)? {
             say("layout", file.to_string());
         }
+        self.laid_out.tell();
         let planned = context.planned().jobs.iter().enumerate();
         let shared = planned.map(|(index, job)| {
             let threads = if jobs.contains(&index) { job.slices.len() } else { 0 };

@@ -40,7 +40,7 @@ pub mod tree;
 mod validate;
 pub mod watchdog;
 
-pub use blocks::Blocks;
+pub use blocks::{Blocks, LaidOut};
 pub use kind::{JobKind, JobRunner, Machine, PhaseContext, PreparedJobs, ThisMachine, ThreadIndex};
 pub use seam::{
     Buffer, BufferPool, Capabilities, Clock, Completion, Completions, Engine, EngineError, Io, OpenTarget,

@@ -368,9 +368,23 @@ impl Reader<'_> {
                 }
             }
             Setting::WarningsFatal => program.strict = true,
+            // In fio a file is that of the clients before it.
+            Setting::Client if !self.files.is_empty() => wrong(
+                format!(
+                    "--client={text} comes behind a job file, and each client would have files of its own"
+                ),
+                "all clients before the files that all of them do; or one command a client",
+            ),
             Setting::Client => match client(text) {
-                Some(host) => program.clients.push(host.to_owned()),
-                None => wrong(
+                Ok(host) => program.clients.push(host.to_owned()),
+                Err(Some(second)) => wrong(
+                    format!("--client={text}: '{second}' is no port"),
+                    &format!(
+                        "--client={} --client={second}, or a file with a host a line",
+                        text.split(',').next().unwrap_or_default()
+                    ),
+                ),
+                Err(None) => wrong(
                     format!("--client={text} is no host that ssh could reach"),
                     "a host name, an address, or a file of them; fio's port does not matter",
                 ),
@@ -491,13 +505,20 @@ fn full_name(name: &str) -> &str {
 }
 
 /// The host of fio's `--client`: `host`, `ip:host,port`, `ip4:host`; a socket on this machine is none.
-fn client(text: &str) -> Option<&str> {
+///
+/// # Errors
+/// What stands in the place of a port and is none; `None`: there is no host.
+fn client(text: &str) -> Result<&str, Option<&str>> {
     let (kind, rest) = text.split_once(':').unwrap_or(("", text));
     let host = match kind {
-        "sock" => return None,
+        "sock" => return Err(None),
         "ip" | "ip4" | "ip6" => rest,
         _ => text,
     };
-    let host = host.split(',').next().unwrap_or_default();
-    (!host.is_empty()).then_some(host)
+    let (host, port) = host.split_once(',').map_or((host, None), |(host, port)| (host, Some(port)));
+    match port.filter(|port| port.parse::<u16>().is_err()) {
+        Some(port) => Err(Some(port)),
+        None if host.is_empty() => Err(None),
+        None => Ok(host),
+    }
 }

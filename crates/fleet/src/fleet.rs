@@ -13,7 +13,7 @@ use assay_results::environment::{AssayVersion, Environment};
 use assay_results::event::{HostClock, LostReason};
 use assay_results::{HostId, HostSink};
 use assay_workload::host::HostRanges;
-use assay_workload::job::EngineKind;
+use assay_workload::job::{EngineKind, Job};
 use assay_workload::resolve::Inventory;
 use assay_workload::target::TargetKind;
 use assay_workload::{Plan, Target, Workload};
@@ -52,6 +52,8 @@ pub struct Options {
     pub version: AssayVersion,
     /// Set to end everything.
     pub stop: Arc<AtomicBool>,
+    /// The directory of targets with relative paths, where a launcher names none; `None`: the one that the worker is started in.
+    pub directory: Option<PathBuf>,
 }
 
 /// What workers may do for their part.
@@ -137,6 +139,43 @@ pub struct Fleet {
     launcher: Arc<dyn Launcher>,
 }
 
+/// Refuses targets without a size that a worker cannot say the size of.
+fn check_found(worker: &str, workload: &Workload, found: &Inventory) -> Result<(), FleetError> {
+    for target in workload.targets.iter().filter(|target| target.size.is_none()) {
+        let Some(facts) = found.targets.get(&target.name) else { continue };
+        let used = |job: &&Job| job.targets.contains(&target.name);
+        let jobs = || workload.phases.iter().flat_map(|phase| &phase.jobs).filter(used);
+        let what = match facts.kind {
+            TargetKind::Directory if jobs().all(|job| job.tree.is_none()) => "is a directory",
+            TargetKind::File if facts.existing_bytes == 0 => "does not exist or is empty",
+            _ => continue,
+        };
+        if jobs().next().is_some() {
+            return Err(FleetError::Targets(format!(
+                "{worker}: {} {what} (target '{}'); name a file that is there, or give the target a size",
+                facts.path, target.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses paths for targets that the plan does not have.
+fn check_paths(places: &[Place], workload: &Workload) -> Result<(), FleetError> {
+    for Place { host, .. } in places {
+        let is_known = |name: &&String| workload.targets.iter().any(|target| target.name == **name);
+        if let Some(name) = host.paths.keys().find(|name| !is_known(name)) {
+            let known: Vec<&str> = workload.targets.iter().map(|target| target.name.as_str()).collect();
+            return Err(FleetError::Targets(format!(
+                "host {} has a path for '{name}', and the plan has no such target; its targets are: {}",
+                host.name,
+                known.join(", ")
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl Fleet {
     /// Starts the workers that `words` choose (`local:8`, `ssh:db1,db2`), and waits until all have answered. `workload` has their hosts
     /// from then on. `share` says how hosts share the ranges of targets that are the same storage.
@@ -168,7 +207,11 @@ impl Fleet {
         options: Options,
     ) -> Result<Self, FleetError> {
         launcher.set_up(workload)?;
-        let places = launcher.places(workload);
+        let mut places = launcher.places(workload);
+        check_paths(&places, workload)?;
+        for place in places.iter_mut().filter(|place| place.directory.as_os_str().is_empty()) {
+            place.directory = options.directory.clone().unwrap_or_default();
+        }
         workload.hosts = places.iter().map(|place| place.host.clone()).collect();
         let jobs = workload.phases.iter_mut().flat_map(|phase| &mut phase.jobs);
         for job in jobs.filter(|_| share.is_some()) {
@@ -275,6 +318,7 @@ impl Fleet {
             let name = self.members[worker].name();
             let checked = self.launcher.check(name, &inventory);
             checked.map_err(|what| FleetError::OtherTarget { worker: name.to_owned(), what })?;
+            check_found(name, workload, &inventory)?;
             known.hosts.insert(self.members[worker].name().to_owned(), *inventory);
         }
         // What holds where a plan names no hosts.

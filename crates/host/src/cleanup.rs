@@ -33,6 +33,7 @@ const IN_USE: &str = "a running Assay uses it; stop it or wait for its end";
 const LINKED: &str = "it has another name (hard link); remove it yourself if you do not need it";
 const NOT_OWN: &str = "it belongs to another user, or others can write to it or to its directory; remove it yourself if you do not need it";
 const CHANGED: &str = "Assay made it, and it was changed since, or the run that wrote it was killed; remove it yourself if you do not need it";
+const CHANGED_BY_A_JOB: &str = "Assay made it, and it was changed since, or the run that wrote it was killed; --destroy-data with its path removes it";
 
 /// What a cleanup did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -147,16 +148,18 @@ pub fn remove(path: &Path) -> Result<CleanupReport, CleanupError> {
 }
 
 /// Removes what Assay made at `place`: in directories of ours there ([`find`]), and files that jobs left directly in it; or the file
-/// that `place` is. One report for each directory, and one for the files.
+/// that `place` is. One report for each directory, and one for the files. `named`: files that jobs left, which go although they are not
+/// as Assay left them.
 ///
 /// # Errors
-/// What looking at `place` says.
-pub fn at(place: &Path) -> io::Result<Vec<Result<CleanupReport, CleanupError>>> {
+/// What looking at `place`, or at what is named, says.
+pub fn at(place: &Path, named: &[PathBuf]) -> io::Result<Vec<Result<CleanupReport, CleanupError>>> {
+    let named = named.iter().map(fs::canonicalize).collect::<io::Result<Vec<PathBuf>>>()?;
     let canonical = fs::canonicalize(place)?;
     if !canonical.is_dir() {
         let (above, name) = directory_and_name(&canonical)?;
         let mut report = CleanupReport { path: canonical.clone(), ..CleanupReport::default() };
-        match left_file(above.as_fd(), &name, &canonical) {
+        match left_file(above.as_fd(), &name, &canonical, &named) {
             Some(Ok(stat)) => report.count(&stat),
             Some(Err(error)) => report.kept.push((canonical, error.to_string())),
             None => report.kept.push((canonical, FOREIGN.to_owned())),
@@ -168,7 +171,7 @@ pub fn at(place: &Path) -> io::Result<Vec<Result<CleanupReport, CleanupError>>> 
     let ours = found.first() == Some(&canonical);
     let mut reports: Vec<_> = found.iter().map(|directory| remove(directory)).collect();
     if !ours {
-        let left = left_by_jobs(&canonical)?;
+        let left = left_by_jobs(&canonical, &named)?;
         let something = left.files > 0 || !left.kept.is_empty();
         reports.extend(something.then_some(Ok(left)));
     }
@@ -196,7 +199,12 @@ fn directory_and_name(path: &Path) -> io::Result<(OwnedFd, CString)> {
 
 /// Removes one file that is none of a directory's, if it says of itself that Assay made it and nothing uses it. `None`: it does
 /// not say so.
-fn left_file(above: BorrowedFd<'_>, name: &CString, path: &Path) -> Option<io::Result<Stat>> {
+fn left_file(
+    above: BorrowedFd<'_>,
+    name: &CString,
+    path: &Path,
+    named: &[PathBuf],
+) -> Option<io::Result<Stat>> {
     let stat = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return None;
@@ -204,7 +212,14 @@ fn left_file(above: BorrowedFd<'_>, name: &CString, path: &Path) -> Option<io::R
     let file = open_file(above, name).ok()?;
     let known = ownership_of(&file, path).ok().filter(|known| *known != Ownership::Foreign)?;
     let removed = || {
-        removable(&file, known)?;
+        match removable(&file, known) {
+            Err(_) if known == Ownership::Changed && !is_claimed(&file) => {
+                if !named.iter().any(|named| named == path) {
+                    return Err(io::Error::other(CHANGED_BY_A_JOB));
+                }
+            }
+            other => other?,
+        }
         if not_of_this_user(&file, above)? {
             return Err(io::Error::other(NOT_OWN));
         }
@@ -216,12 +231,12 @@ fn left_file(above: BorrowedFd<'_>, name: &CString, path: &Path) -> Option<io::R
 
 /// Removes the files directly in a directory that is none of ours which say of themselves that Assay made them: what jobs left
 /// there. Others are not looked at.
-fn left_by_jobs(place: &Path) -> io::Result<CleanupReport> {
+fn left_by_jobs(place: &Path, named: &[PathBuf]) -> io::Result<CleanupReport> {
     let mut report = CleanupReport { path: place.to_owned(), ..CleanupReport::default() };
     let directory = rustix::fs::open(place, directory_flags(), Mode::empty())?;
     for name in names_in(directory.as_fd())? {
         let path = place.join(OsStr::from_bytes(name.as_bytes()));
-        match left_file(directory.as_fd(), &name, &path) {
+        match left_file(directory.as_fd(), &name, &path, named) {
             None => {}
             Some(Ok(stat)) => report.count(&stat),
             Some(Err(error)) => report.kept.push((path, error.to_string())),

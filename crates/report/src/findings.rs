@@ -118,6 +118,7 @@ pub(crate) fn verdict_words(run: &Run) -> String {
         let ended = match run.end {
             _ if run.going => going,
             Some(RunEnd::Failed) => "the run failed",
+            Some(RunEnd::Completed) => "workers were lost, and the others went on to the end",
             _ => "the run was stopped before its end",
         };
         parts.push(ended.to_owned());

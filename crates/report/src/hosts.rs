@@ -1,20 +1,21 @@
 //! What each of several hosts did of a job: the same rows for every renderer.
 
+use assay_results::evidence::WorkerLatency;
 use assay_results::run::{JobResult, PhaseResult};
 
 use crate::format;
 
 /// The columns behind the host's name.
-pub(crate) const NUMBERS: [&str; 4] = ["IOPS", "MiB/s", "cached", "start"];
+pub(crate) const NUMBERS: [&str; 7] = ["IOPS", "MiB/s", "p50", "p99", "max", "cached", "start"];
 
 /// One host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HostRow {
     /// Its name.
     pub(crate) name: String,
-    /// As [`NUMBERS`]: over its own measured time; the share of its reads that no device served; how long after the first
+    /// As [`NUMBERS`]: over its own measured time, also the completion latencies; the share of its reads that no device served; how long after the first
     /// host it began.
-    pub(crate) numbers: [String; 4],
+    pub(crate) numbers: [String; 7],
     /// Why its numbers end early; empty: they do not.
     pub(crate) lost: String,
 }
@@ -31,15 +32,27 @@ pub(crate) fn of_job(phase: &PhaseResult, job: &JobResult) -> Vec<HostRow> {
         let host = phase.hosts.iter().find(|host| host.name == worker.name);
         let cached = host.and_then(|host| host.cached_read_share).filter(|_| job.read.is_some());
         let shown = |text: String| if known { text } else { format::NOTHING.to_owned() };
+        let latency = |field: fn(&WorkerLatency) -> Option<u64>| {
+            let known = worker.completion_ns.as_ref().and_then(field);
+            known.map_or_else(String::new, |ns| format::time_ns(ns as f64))
+        };
         HostRow {
             name: worker.name.clone(),
             numbers: [
                 shown(format::iops(per_s(worker.ios))),
                 shown(format::mib_per_s(per_s(worker.bytes))),
+                latency(|latency| latency.p50),
+                latency(|latency| latency.p99),
+                latency(|latency| Some(latency.max)),
                 cached.map_or_else(String::new, format::percent),
                 start(worker.start_skew_ns, worker.start_error_ns),
             ],
-            lost: worker.lost_because.as_ref().map_or_else(String::new, |why| format!("lost: {why}")),
+            lost: worker.lost_because.as_ref().map_or_else(String::new, |why| match known {
+                true => {
+                    format!("lost after {}: {why}", format::seconds(worker.measured_ns as f64 / 1e9))
+                }
+                false => format!("lost: {why}"),
+            }),
         }
     };
     workers.iter().map(row).collect()
@@ -97,8 +110,10 @@ fn start(skew_ns: i64, error_ns: u64) -> String {
 /// What the totals of several hosts leave out, in a sentence; `None`: nothing, or there is one host.
 pub(crate) fn trimmed(job: &JobResult) -> Option<String> {
     let common = job.evidence.common.filter(|common| common.trimmed_ios > 0)?;
+    let lost = job.evidence.workers.iter().any(|worker| worker.lost_because.is_some());
+    let hosts = if lost { "the hosts that were not lost" } else { "all hosts" };
     Some(format!(
-        "totals are over the {} in which all hosts measured; {} operations outside it are left out",
+        "totals are over the {} in which {hosts} measured; {} operations outside it are left out",
         format::seconds(common.length_ns as f64 / 1e9),
         format::count(common.trimmed_ios)
     ))
@@ -119,6 +134,7 @@ mod tests {
             start_skew_ns,
             start_error_ns: 2_000_000,
             measured_ns: 5_000_000_000,
+            completion_ns: Some(WorkerLatency { p50: Some(100_000), p99: Some(900_000), max: 7_000_000 }),
             lost_because: Some(lost.to_owned()).filter(|why| !why.is_empty()),
         }
     }
@@ -132,8 +148,14 @@ mod tests {
         assert_eq!(of_job(&phase, &job), []);
         job.evidence.workers.push(worker("b", 300_000_000, "connection closed"));
         let rows = of_job(&phase, &job);
-        assert_eq!(rows[1].numbers, ["2,000", "7.81", "50 %", "+300 ms ± 2.00 ms"]);
-        assert_eq!((rows[1].lost.as_str(), rows[0].numbers[2].as_str()), ("lost: connection closed", ""));
+        assert_eq!(
+            rows[1].numbers,
+            ["2,000", "7.81", "100 us", "900 us", "7.00 ms", "50 %", "+300 ms ± 2.00 ms"]
+        );
+        assert_eq!(
+            (rows[1].lost.as_str(), rows[0].numbers[5].as_str()),
+            ("lost after 5 s: connection closed", "")
+        );
         assert_eq!(trimmed(&job), None);
         job.evidence.workers =
             (0..20).map(|n| WorkerReport { ios: n * 1000, ..worker(&format!("w{n}"), 0, "") }).collect();
@@ -149,5 +171,8 @@ mod tests {
         let words =
             "totals are over the 4.7 s in which all hosts measured; 1,200 operations outside it are left out";
         assert_eq!(trimmed(&job).as_deref(), Some(words));
+        job.evidence.workers[0].lost_because = Some("gone".to_owned());
+        let words = trimmed(&job).unwrap();
+        assert!(words.contains("in which the hosts that were not lost measured"), "{words}");
     }
 }

@@ -154,7 +154,12 @@ impl RunBuilder {
                 tally.machines.entry(host).or_default().feed(record, place);
             }
             HostEvent::JobFinished { phase, job, outcome } => {
-                self.job(*phase, *job).feed_outcome(host, outcome)
+                let name = self.hosts.0.get(&host).filter(|_| self.hosts.are_several());
+                let mut outcome = outcome.clone();
+                if let (Some(tally), Some(data)) = (name, &mut outcome.data) {
+                    data.found_on(&tally.name);
+                }
+                self.job(*phase, *job).feed_outcome(host, &outcome)
             }
             HostEvent::Probed { probe } => self.probes.push((**probe).clone()),
             HostEvent::Hung { .. } => {}

@@ -14,6 +14,9 @@ const EARLIER_RUNS_KEPT: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DataError {
+    /// The host that read it, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Name of the target in the plan.
     pub target: String,
     /// Offset of the first sector at fault in the target, bytes.
@@ -50,8 +53,9 @@ impl DataError {
             0 => "a block of an earlier run".to_owned(),
             _ => expected.to_string(),
         };
+        let host = self.host.as_ref().map_or_else(String::new, |host| format!("{host}: "));
         format!(
-            "{target} offset {offset_bytes}: {sectors} {}; expected {expected}; found {found}",
+            "{host}{target} offset {offset_bytes}: {sectors} {}; expected {expected}; found {found}",
             fault.describe()
         )
     }
@@ -118,6 +122,12 @@ pub struct DataChecks {
 }
 
 impl DataChecks {
+    /// Says which host found it.
+    pub(crate) fn found_on(&mut self, host: &str) {
+        let torn = self.crash.iter_mut().flat_map(|crash| &mut crash.torn_first);
+        self.errors.iter_mut().chain(torn).for_each(|error| error.host = Some(host.to_owned()));
+    }
+
     /// Adds what another thread or host found.
     pub fn merge(&mut self, other: &DataChecks) {
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
@@ -179,12 +189,13 @@ impl DataChecks {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn error(offset_bytes: u64) -> DataError {
+    pub(crate) fn error(offset_bytes: u64) -> DataError {
         let expected = Identity { target: 0xab, offset_bytes, generation: 2, run: 3 };
         DataError {
+            host: None,
             target: "data".to_owned(),
             offset_bytes,
             sectors: 8,

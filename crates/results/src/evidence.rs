@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::CgroupDeviceLimit;
 use crate::event::ShortTransfers;
+use crate::histogram::LatencyHistogram;
 use crate::hosts::CommonWindow;
+use crate::run::LatencySummary;
 
 /// Facts about one job, or about the jobs of a group together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -125,10 +127,34 @@ pub struct WorkerReport {
     pub start_error_ns: u64,
     /// Length of its measured part.
     pub measured_ns: u64,
+    /// Completion latency of its operations in that part; `None`: it completed none, or it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion_ns: Option<WorkerLatency>,
     /// Why its numbers are missing or end early; `None`, in JSON an empty string: they are complete.
     #[serde(with = "empty_as_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub lost_because: Option<String>,
+}
+
+/// Completion latency of one worker in brief, nanoseconds. Percentiles of several are those of the merged distribution, which the job has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct WorkerLatency {
+    /// Median; `None`: too few operations.
+    pub p50: Option<u64>,
+    /// 99th percentile; `None`: too few operations.
+    pub p99: Option<u64>,
+    /// Maximum.
+    pub max: u64,
+}
+
+impl WorkerLatency {
+    /// `None` of a distribution without values.
+    pub(crate) fn of_some(histogram: &LatencyHistogram) -> Option<Self> {
+        let brief = LatencySummary::of_some(histogram)?;
+        Some(WorkerLatency { p50: brief.p50, p99: brief.p99, max: brief.max })
+    }
 }
 
 /// Facts about the machine while one phase ran.

@@ -107,6 +107,11 @@ impl JobCounts {
         total
     }
 
+    /// The completion latencies of those that [`JobCounts::data`] puts together.
+    pub(crate) fn each_completion(&self, take: impl FnMut(&LatencyHistogram)) {
+        self.asked_for().map(|op| &op.completion).for_each(take);
+    }
+
     /// Completed operations of those that [`JobCounts::data`] puts together.
     pub fn data_ios(&self) -> u64 {
         self.asked_for().fold(0, |sum, op| sum.saturating_add(op.ios))

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use assay_engine::LaidOut;
 use assay_engine::targets::Held;
 use assay_host::HostRoot;
 use assay_host::guard::{Permit, PermitKind, Refusal, open_again};
@@ -30,10 +31,28 @@ pub struct Holding {
     /// What is open.
     pub held: Held,
     writing: Vec<Writing>,
+    /// Files that are laid out and then only read.
+    laying_out: Arc<Mutex<Vec<Writing>>>,
+}
+
+/// What a phase does to a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Use {
+    Reads,
+    /// It reads what it lays out first.
+    LaysOut,
+    Writes,
 }
 
 impl Holding {
-    fn mark(&mut self, permit: &Permit, file: &Arc<File>) -> Result<(), String> {
+    /// What is called when everything is laid out: what is only read from then on is as Assay left it, and stays known as that if
+    /// Assay is killed.
+    pub fn laid_out(&self) -> LaidOut {
+        let laying_out = Arc::clone(&self.laying_out);
+        LaidOut::new(move || laying_out.lock().unwrap_or_else(PoisonError::into_inner).clear())
+    }
+
+    fn mark(&mut self, permit: &Permit, file: &Arc<File>, done: Use) -> Result<(), String> {
         let named = permit.kind() == PermitKind::NamedFile;
         if !named && permit.kind() != PermitKind::OwnFile {
             return Ok(());
@@ -43,9 +62,18 @@ impl Holding {
         if self.writing.iter().any(known) {
             return Ok(());
         }
+        let mut laying_out = self.laying_out.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = laying_out.iter().position(known) {
+            // Another name of it is written to.
+            if done == Use::Writes {
+                self.writing.push(laying_out.swap_remove(at));
+            }
+            return Ok(());
+        }
         match Writing::begin(Arc::clone(file), path, named)
             .map_err(|error| format!("{}: {error}", path.display()))?
         {
+            Some(writing) if done == Use::LaysOut => laying_out.push(writing),
             Some(writing) => self.writing.push(writing),
             // Where marks cannot be had, what was made by this run is known by its identity.
             None if named || is_unmarked(file, path) => {}
@@ -66,7 +94,8 @@ fn is_unmarked(file: &File, path: &Path) -> bool {
 pub fn hold(plan: &Plan, phase: usize, permits: &Permits, host: &HostRoot) -> Result<Holding, String> {
     let mut holding = Holding::default();
     as_many_files_as_allowed();
-    for (index, written) in used(plan, phase) {
+    for (index, done) in used(plan, phase) {
+        let written = done > Use::Reads;
         let path = &plan.targets[index as usize].path;
         let permit = permits.get(&index).filter(|permit| !written || permit.kind() != PermitKind::Reading);
         let permit = permit.ok_or_else(|| {
@@ -78,7 +107,7 @@ pub fn hold(plan: &Plan, phase: usize, permits: &Permits, host: &HostRoot) -> Re
         let file = Arc::new(open_again(host, permit).map_err(|refusal| refusal.to_string())?);
         if written {
             holding
-                .mark(permit, &file)
+                .mark(permit, &file, done)
                 .map_err(|refused| cut_short(plan, phase, index, &file).unwrap_or(refused))?;
         }
         holding.held.insert(index, file);
@@ -100,9 +129,9 @@ fn cut_short(plan: &Plan, phase: usize, index: u32, file: &File) -> Option<Strin
     })
 }
 
-/// The files and devices that a phase uses, and whether it writes to them.
-fn used(plan: &Plan, phase: usize) -> BTreeMap<u32, bool> {
-    let mut used = BTreeMap::new();
+/// The files and devices that a phase uses, and how.
+fn used(plan: &Plan, phase: usize) -> BTreeMap<u32, Use> {
+    let mut used: BTreeMap<u32, Use> = BTreeMap::new();
     for job in plan.phases[phase].jobs.iter().filter(|job| job.is_blocks()) {
         let writes = job.pattern.kinds().any(|kind| kind != OpKind::Read);
         for site in job.slices.iter().flat_map(|slice| &slice.sites) {
@@ -116,7 +145,12 @@ fn used(plan: &Plan, phase: usize) -> BTreeMap<u32, bool> {
                 target.kind == TargetKind::File
                     && std::fs::metadata(&target.path).map_or(0, |meta| meta.len()) < end
             };
-            *used.entry(site.target).or_default() |= writes || short();
+            let done = match writes {
+                true => Use::Writes,
+                false if short() => Use::LaysOut,
+                false => Use::Reads,
+            };
+            used.entry(site.target).and_modify(|known| *known = done.max(*known)).or_insert(done);
         }
     }
     used

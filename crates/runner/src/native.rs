@@ -171,6 +171,7 @@ impl Executor for NativeExecutor {
             held: holding.held.clone(),
             validation: Arc::clone(&self.validation),
             preparation: Arc::clone(&self.preparation),
+            laid_out: holding.laid_out(),
         };
         let mut kinds = self.kinds.native.clone();
         kinds

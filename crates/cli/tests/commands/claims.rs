@@ -118,6 +118,29 @@ fn what_a_killed_run_was_writing_is_laid_out_again() {
 }
 
 #[test]
+fn what_a_killed_run_only_read_is_as_it_was_laid_out() {
+    let world = World::new();
+    plan(&world, "read.toml", "read", "file");
+    end(start(&world, &["run", "read.toml"]));
+    let short = fs::read_to_string(world.path().join("read.toml")).expect("read").replace("60s", "100ms");
+    fs::write(world.path().join("short.toml"), short).expect("written");
+    let said = world.assay(&["run", "short.toml", "--json"]).ended(0);
+    assert!(!said.out.contains("laid out"), "{}", said.out);
+    world.assay(&["cleanup", "file"]).ended(0);
+}
+
+#[test]
+fn cleanup_removes_a_file_that_is_not_as_it_was_left_where_it_is_named() {
+    let world = World::new();
+    plan(&world, "write.toml", "write", "file");
+    end(start(&world, &["run", "write.toml"]));
+    let said = world.assay(&["cleanup", "."]).ended(1);
+    assert!(said.err.contains("--destroy-data with its path removes it"), "{}", said.err);
+    world.assay(&["cleanup", ".", "--destroy-data", "file"]).ended(0);
+    assert!(!world.path().join("file").exists());
+}
+
+#[test]
 fn cleanup_removes_what_a_killed_run_was_writing() {
     let world = World::new();
     world.quick(&[]).ended(0);

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::world::{World, json};
+use crate::world::{World, json, path_text};
 
 fn words<'a>(data: &'a str, directory: &'a str) -> Vec<&'a str> {
     let fixed = [
@@ -66,7 +66,18 @@ fn a_grid_is_measured_cell_by_cell_and_goes_on_where_it_was_stopped() {
     let kept = stored["cells"][0]["run"].clone();
     fs::write(&file, stored.to_string()).expect("written");
     let runs = world.run_directories().len();
-    let said = world.assay(&["grid", "--resume", &directory]).ended(0);
+    // What was begun is not changed, and is not ignored.
+    let said = world.assay(&["grid", "--resume", &directory, "--runtime", "9s"]).ended(2);
+    assert!(said.err.contains("--runtime"), "{}", said.err);
+    // As a killed worker leaves its file: with a mark that is not what was left in it.
+    let changed = fs::read_dir(world.data()).expect("data").flatten().map(|entry| entry.path());
+    let changed = changed.min().expect("a file");
+    fs::write(&changed, vec![1; 2 << 20]).expect("written");
+    let said = world.assay(&["grid", "--resume", &directory, "--destroy-data", path_text(&changed)]);
+    assert!(said.code == Some(0), "{}", said.err);
+    let cells: Value = json(&fs::read_to_string(&file).expect("stored"));
+    let cells = cells["cells"].as_array().expect("cells").len();
+    assert_eq!(cells, 4);
     assert!(said.err.contains("2 of 4 cells are finished"), "{}", said.err);
     assert_eq!(world.run_directories().len(), runs + 2);
     let stored: Value = json(&fs::read_to_string(&file).expect("stored"));

@@ -84,6 +84,7 @@ impl Checked {
 
 fn error(map: &TargetMap, wrong: &Diagnosis, bytes: &[u8]) -> DataError {
     DataError {
+        host: None,
         target: map.name.clone(),
         offset_bytes: wrong.expected.offset_bytes,
         sectors: wrong.sectors_at_fault as u32,

@@ -51,6 +51,7 @@ impl Checked {
         let Some(wrong) = block::diagnose(bytes, expected) else { return true };
         let start = wrong.sector * SECTOR_BYTES;
         self.wrong(DataError {
+            host: None,
             target: map.name.clone(),
             offset_bytes: wrong.expected.offset_bytes,
             sectors: wrong.sectors_at_fault as u32,
@@ -122,6 +123,7 @@ impl Checked {
         sector: &[u8],
     ) {
         self.wrong(DataError {
+            host: None,
             target: map.name.clone(),
             offset_bytes: expected.offset_bytes,
             sectors: 1,
@@ -143,6 +145,7 @@ impl Checked {
         let Known::Write(expected) = map.known(key) else { return true };
         self.found.verified += 1;
         self.wrong(DataError {
+            host: None,
             target: map.name.clone(),
             offset_bytes: expected.first.offset_bytes,
             sectors: (map.key_bytes as usize / SECTOR_BYTES) as u32,

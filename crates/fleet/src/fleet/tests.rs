@@ -93,6 +93,7 @@ fn options(silence_s: u64) -> Options {
         on_loss: OnLoss::Stop,
         version: AssayVersion::default(),
         stop: Arc::default(),
+        directory: None,
     }
 }
 

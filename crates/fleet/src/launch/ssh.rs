@@ -142,7 +142,7 @@ impl Launcher for Ssh {
     fn start(&self, place: &Place) -> io::Result<Connection> {
         let binary = self.binary()?;
         let directory =
-            self.places.iter().find(|(one, _)| one == place).map_or("", |(_, directory)| directory);
+            self.places.iter().find(|(one, _)| one.host == place.host).map_or("", |(_, directory)| directory);
         let word = directory_word(directory).map_err(io::Error::other)?;
         let script = format!("cd {word} || exit 1\n{}", binary.worker_script());
         let (first, words) = self.program.split_first().ok_or(io::ErrorKind::InvalidInput)?;

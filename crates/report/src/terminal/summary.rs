@@ -189,11 +189,14 @@ fn push_hosts(text: &mut String, phase: &PhaseResult, job: &JobResult, style: &S
     if all > HOSTS_MAX {
         rows = hosts::ends(rows, job);
     }
-    let [iops, bandwidth, cached, start] = hosts::NUMBERS;
+    let [iops, bandwidth, p50, p99, max, cached, start] = hosts::NUMBERS;
     let mut table = Table::new(vec![
         Column::words("host", Keep::Always),
         Column::numbers(iops, Keep::Always),
         Column::numbers(bandwidth, Keep::IfRoom(2)),
+        Column::numbers(p50, Keep::IfRoom(4)),
+        Column::numbers(p99, Keep::Always),
+        Column::numbers(max, Keep::IfRoom(5)),
         Column::numbers(cached, Keep::IfRoom(1)),
         Column::numbers(start, Keep::IfRoom(3)),
         Column::words("", Keep::Always),

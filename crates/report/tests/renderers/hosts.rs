@@ -5,7 +5,7 @@ use assay_report::html::page;
 use assay_report::md::markdown;
 use assay_report::terminal::run_summary;
 use assay_results::Run;
-use assay_results::evidence::WorkerReport;
+use assay_results::evidence::{WorkerLatency, WorkerReport};
 use assay_results::hosts::{CommonWindow, HostPhase};
 use assay_workload::PhaseKind;
 
@@ -23,6 +23,7 @@ fn two_hosts() -> Run {
         start_skew_ns,
         start_error_ns: if start_skew_ns == 0 { 0 } else { 2_000_000 },
         measured_ns: 10_000_000_000,
+        completion_ns: Some(WorkerLatency { p50: Some(100_000), p99: Some(900_000), max: 7_000_000 }),
         lost_because: Some(lost_because.to_owned()).filter(|why| !why.is_empty()),
     };
     let host = |name: &str, share| HostPhase {

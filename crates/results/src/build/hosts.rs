@@ -13,7 +13,7 @@ use super::points::PointSeries;
 use super::truth::cached_share;
 use crate::environment::Environment;
 use crate::event::{HostClock, HostId};
-use crate::evidence::{InterfaceUse, PhaseEvidence, QuietWindow, WorkerReport};
+use crate::evidence::{InterfaceUse, PhaseEvidence, QuietWindow, WorkerLatency, WorkerReport};
 use crate::hosts::{CommonWindow, HostLoss, HostPhase, RunHost};
 use crate::run::DeviceTruth;
 
@@ -232,6 +232,7 @@ pub(super) fn of_several(
             start_skew_ns: i64::try_from(delay).unwrap_or(i64::MAX),
             start_error_ns: error,
             measured_ns: windows.get(&host).map_or(0, |window| window.1 - window.0),
+            completion_ns: WorkerLatency::of_some(&part.completion),
             lost_because: hosts.lost_in(host, phase).map(|loss| loss.why.to_string()),
         }
     };

@@ -15,6 +15,7 @@ use crate::data::DataChecks;
 use crate::done_by::DoneBy;
 use crate::event::{HostId, JobOutcome, ShortTransfers};
 use crate::evidence::JobEvidence;
+use crate::histogram::LatencyHistogram;
 use crate::interval::{Interval, JobCounts, OpCounts};
 use crate::run::{JobResult, LatencySummary, OpResult};
 use crate::summary::were_of_size;
@@ -53,6 +54,7 @@ pub(super) struct JobTotal {
 pub(super) struct PartTotal {
     pub(super) ios: u64,
     pub(super) bytes: u64,
+    pub(super) completion: LatencyHistogram,
     /// Operations outside the common time.
     pub(super) trimmed_ios: u64,
     counted: Option<(u64, u64)>,
@@ -65,6 +67,7 @@ impl PartTotal {
         let ios = interval.counts.data_ios();
         self.ios = self.ios.saturating_add(ios);
         self.bytes = self.bytes.saturating_add(interval.counts.data_bytes());
+        interval.counts.each_completion(|completion| self.completion.merge(completion));
         if !counted {
             self.trimmed_ios = self.trimmed_ios.saturating_add(ios);
             return;

@@ -6,6 +6,9 @@ use crate::run::{Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "lost-worker";
 
+/// A smaller share of the workers' time is not worth a number.
+const SHARE_MIN: f64 = 0.01;
+
 /// Workers named in the message at most.
 const NAMED_MAX: usize = 5;
 
@@ -24,10 +27,19 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         lost.iter().take(NAMED_MAX).map(|(worker, why)| format!("{} ({why})", worker.name)).collect();
     let message =
         format!("{} of {} lost: {}", lost.len(), count(workers.len() as u64, "worker"), named.join(", "));
-    let share = lost.len() as f64 / workers.len() as f64;
+    // What is missing is the time that the lost ones did not measure.
+    let longest_ns = workers.iter().map(|worker| worker.measured_ns).max().unwrap_or(0);
+    let missing = |measured_ns: u64| 1.0 - measured_ns as f64 / longest_ns.max(1) as f64;
+    let missing: f64 = lost.iter().map(|(worker, _)| missing(worker.measured_ns)).sum();
+    let share = missing / workers.len() as f64;
+    let low = format!("total IOPS about {} low; what remained had the storage to itself", percent(share));
+    let bias = match share {
+        share if share >= SHARE_MIN => low,
+        _ => "their part ends where the others' does: the totals lack little of it".to_owned(),
+    };
     let finding = subject
         .draft(ID, FindingSeverity::Invalid, message)
-        .bias(format!("total IOPS about {} low; what remained had the storage to itself", percent(share)))
+        .bias(bias)
         .evidence("workers", workers.len())
         .evidence("lost", lost.iter().map(|(worker, _)| worker.name.clone()).collect::<Vec<_>>())
         .advise("repeat with all workers; do not scale the sum up");
@@ -44,12 +56,21 @@ mod tests {
     #[test]
     fn one_of_four() {
         let mut run = run();
-        let worker = |name: &str| WorkerReport { name: name.to_owned(), ..WorkerReport::default() };
+        let worker = |name: &str| WorkerReport {
+            name: name.to_owned(),
+            measured_ns: 8_000_000_000,
+            ..WorkerReport::default()
+        };
         run.phases[0].jobs[0].evidence.workers = ["a", "b", "c", "d"].map(worker).to_vec();
         silent(ID, &run);
         run.phases[0].jobs[0].evidence.workers[2].lost_because = Some("connection closed".to_owned());
         let finding = only(ID, &run);
         assert_eq!(finding.message, "1 of 4 workers lost: c (connection closed)");
-        assert!(finding.bias_words().contains("25 %"));
+        // It was lost when the others ended, too.
+        assert!(finding.bias_words().contains("lack little"), "{}", finding.bias_words());
+        for (measured_ns, low) in [(0, "25 %"), (2_000_000_000, "19 %")] {
+            run.phases[0].jobs[0].evidence.workers[2].measured_ns = measured_ns;
+            assert!(only(ID, &run).bias_words().contains(low), "{}", only(ID, &run).bias_words());
+        }
     }
 }

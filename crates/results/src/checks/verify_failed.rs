@@ -68,6 +68,7 @@ fn wrong(subject: &Subject<'_>) -> Option<Finding> {
     let draft = subject.draft(ID, FindingSeverity::Invalid, message).bias(BIAS).evidence("blocks", blocks);
     let draft = match first {
         Some(error) => draft
+            .evidence("host", error.host.as_deref())
             .evidence("expected", error.expected_hex.as_str())
             .evidence("found", error.found_hex.as_str()),
         None => draft,
@@ -152,6 +153,7 @@ mod tests {
         let mut run = run();
         let expected = Identity { target: 1, offset_bytes: 8192, generation: 2, run: 3 };
         let error = DataError {
+            host: None,
             target: "data".to_owned(),
             offset_bytes: 8192,
             sectors: 8,

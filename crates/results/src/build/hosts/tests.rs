@@ -195,8 +195,14 @@ fn a_plan_that_says_which_host_does_what_is_not_multiplied() {
 fn a_lost_host_is_named_and_what_it_did_is_kept() {
     let run = build(&three());
     assert_eq!(run.verdict, Verdict::Incomplete);
+    // Each has its own percentiles, over its own time.
+    let own = run.phases[0].jobs[0].evidence.workers[0].completion_ns.unwrap();
+    let alone = build(&events()).phases[0].jobs[0].total.completion_ns;
+    assert_eq!((own.p50, own.p99, own.max), (alone.p50, alone.p99, alone.max));
     let lost = run.findings.iter().find(|finding| finding.id == "lost-worker").unwrap();
     assert_eq!(lost.message, "1 of 3 workers lost: c (connection closed)");
+    // It measured 2 s of 5 s.
+    assert!(lost.bias_words().starts_with("total IOPS about 20 % low"), "{}", lost.bias_words());
     assert_eq!(run.phases[0].jobs[0].evidence.workers[2].ios, 4001);
     assert!(run.findings.iter().any(|finding| finding.id == "start-skew"), "{:#?}", run.findings);
     let why = run.hosts[2].lost.as_ref().map(|loss| loss.why.clone());
@@ -316,4 +322,24 @@ fn a_start_that_is_told_is_the_start() {
         let skew_ns = build(&told).phases[0].jobs[0].evidence.workers[1].start_skew_ns;
         assert_eq!(skew_ns, 1_500_000_000);
     }
+}
+
+/// The same offset of a file exists on each host: the one that found it is said.
+#[test]
+fn what_one_host_read_wrong_is_said_of_that_host() {
+    let wrong = |at: u16| {
+        told(at, ["a", "b"][usize::from(at)], |event| {
+            let HostEvent::JobFinished { outcome, .. } = event else { return };
+            if at == 1 {
+                let error = crate::data::tests::error(4096);
+                outcome.errors_by_kind = vec![("verify".to_owned(), 1)];
+                outcome.data =
+                    Some(crate::data::DataChecks { wrong: 1, errors: vec![error], ..Default::default() });
+            }
+        })
+    };
+    let run = build(&together(vec![wrong(0), wrong(1)]));
+    let finding = run.findings.iter().find(|finding| finding.id == "verify-failed").unwrap();
+    assert!(finding.message.contains("first b: "), "{}", finding.message);
+    assert_eq!(finding.evidence["host"], "b");
 }
