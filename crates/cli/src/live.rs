@@ -66,7 +66,12 @@ pub(crate) struct Live {
     phase_started: Instant,
     drawn: Instant,
     printed: Instant,
+    /// Files that were laid out and named, and further ones.
+    laid_out: (usize, usize),
 }
+
+/// Files laid out that are named; of a fleet there are hundreds.
+const LAID_OUT_NAMED: usize = 4;
 
 impl Live {
     pub(crate) fn new(context: &Context) -> Self {
@@ -87,6 +92,7 @@ impl Live {
             phase_started: Instant::now(),
             drawn: Instant::now() - LIVE_EVERY,
             printed: Instant::now(),
+            laid_out: (0, 0),
         }
     }
 
@@ -157,12 +163,28 @@ impl Live {
         self.progress.number.1 = plan.phases.len();
     }
 
+    /// Says how many files were laid out besides those that were named.
+    fn say_laid_out(&mut self) {
+        if let (_, more @ 1..) = std::mem::take(&mut self.laid_out) {
+            self.say(&format!("laid out {more} more files"));
+        }
+    }
+
     /// Takes note of an event, and draws if it is time.
     fn take(&mut self, event: &RunEvent) {
         if self.on_the_screen(event) {
             return;
         }
         self.progress.hear(event);
+        let is_layout = |event: &HostEvent| matches!(event, HostEvent::Note { id, .. } if id == "layout");
+        match event {
+            RunEvent::Host { event, .. } if is_layout(event) && self.laid_out.0 >= LAID_OUT_NAMED => {
+                self.laid_out.1 += 1;
+                return;
+            }
+            RunEvent::Host { event, .. } if is_layout(event) => self.laid_out.0 += 1,
+            _ => self.say_laid_out(),
+        }
         match event {
             RunEvent::RunStarted { plan, .. } => self.start(plan),
             RunEvent::PhaseStarted { phase, .. } => {

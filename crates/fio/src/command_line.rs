@@ -8,6 +8,8 @@ use assay_formats::{Affects, Diagnostic, Position, Severity};
 use assay_results::foreign::{planned_of, reported_phases};
 use assay_results::run::{JobResult, PhaseResult};
 use assay_results::{Interval, Run};
+use assay_workload::plan::ThreadSlice;
+use assay_workload::{PhaseKind, Plan};
 
 use super::each_io::LoggedIo;
 use super::interim::Interim;
@@ -67,6 +69,8 @@ pub struct Program {
     pub action: Action,
     /// `--readonly`: no job may write or trim, and no file may be laid out.
     pub readonly: bool,
+    /// `--debug=random`: the seed of each thread stands before the report.
+    pub shows_seeds: bool,
     /// The forms of fio's report that are asked for; without one, Assay reports.
     pub report: ReportForms,
     /// `--output`: where the report goes; `None`: to stdout.
@@ -131,8 +135,9 @@ impl Program {
     ) -> Vec<(&'static str, PathBuf, String)> {
         let part = if begun { Part::Last } else { Part::Only };
         let report = self.report_path();
-        let report =
-            report.map(|path| ("--output", path, self.report.part(run, intervals, &self.reporting, part)));
+        let seeds = if self.shows_seeds && !begun { seeds(&run.plan) } else { String::new() };
+        let text = || seeds + &self.report.part(run, intervals, &self.reporting, part);
+        let report = report.map(|path| ("--output", path, text()));
         let of_jobs = fio_logs_asked(run, intervals, ios, &self.reporting);
         let of_all = self.bandwidth_log.iter().flat_map(|prefix| aggregate_logs(run, intervals, prefix));
         let logs = of_jobs.into_iter().chain(of_all).map(|(name, text)| (LOG, PathBuf::from(name), text));
@@ -158,6 +163,19 @@ impl Program {
         let jobs = phases.iter().flat_map(|phase| phase.jobs.iter().map(move |job| (phase, job)));
         u8::try_from(jobs.filter(|(phase, job)| failed(phase, job)).count()).unwrap_or(u8::MAX)
     }
+}
+
+/// The seed of each thread in fio's words; the number is that of the thread.
+fn seeds(plan: &Plan) -> String {
+    let measured = plan.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
+    let slices = measured.flat_map(|phase| &phase.jobs).flat_map(|job| &job.slices);
+    let words = |(thread, slice): (usize, &ThreadSlice)| {
+        format!(
+            "random   {thread:<5} FIO_RAND_NR_OFFS=1\nrandom   {thread:<5} rand_seeds[0]={}\n",
+            slice.seed
+        )
+    };
+    (1..).zip(slices).map(words).collect()
 }
 
 /// A command line that was read.
@@ -279,10 +297,6 @@ impl Reader<'_> {
                 let message = format!("--{name} changes nothing here: {why}");
                 report.note("fio-program-option", place, message, "");
             }
-            Fate::Lost(affects, lost, instead) => {
-                let message = format!("`{}`: {lost}", place.word);
-                report.loss("fio-program-option", affects, place, message, instead);
-            }
             Fate::Refused(lost, instead) => {
                 let message = format!("`{}`: {lost}", place.word);
                 report.error("fio-program-option", place, message, instead);
@@ -342,6 +356,17 @@ impl Reader<'_> {
                 Some(_) => wrong(format!("--status-interval={text} is too small"), "100ms or more"),
                 None => wrong(format!("--status-interval={text} is no time"), "seconds, or 500ms"),
             },
+            Setting::Debug => {
+                program.shows_seeds |= text.split(',').any(|about| about == "random");
+                if text.split(',').any(|about| about != "random") {
+                    let message = format!(
+                        "`{}`: of fio's debugging messages only the seeds of random are printed",
+                        place.word
+                    );
+                    let help = "-v before the options of fio";
+                    self.builder.report.loss("fio-program-option", Affects::Report, place, message, help);
+                }
+            }
             Setting::WarningsFatal => program.strict = true,
             // In fio a file is that of the clients before it.
             Setting::Client if !self.files.is_empty() => wrong(

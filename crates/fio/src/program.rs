@@ -3,8 +3,6 @@
 //! None is dropped silently: what ends a run otherwise than asked is refused with what to use instead; what only changes how
 //! fio shows its progress is a loss of the report.
 
-use assay_formats::Affects;
-
 /// Whether a value belongs to an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Argument {
@@ -47,6 +45,8 @@ pub(super) enum Setting {
     Eta,
     /// How often a report is made while the jobs run.
     StatusInterval,
+    /// Messages of what fio does itself.
+    Debug,
     /// Whatever is lost is an error.
     WarningsFatal,
     /// A machine that does the jobs.
@@ -64,8 +64,6 @@ pub(super) enum Fate {
     Set(Setting),
     /// Nothing depends on it; the text says why.
     NoEffect(&'static str),
-    /// It is lost: of what, what does not happen, what to use instead.
-    Lost(Affects, &'static str, &'static str),
     /// Nothing runs: what does not happen, and what to use instead.
     Refused(&'static str, &'static str),
 }
@@ -83,10 +81,6 @@ pub(super) struct Entry {
 
 const fn entry(name: &'static str, argument: Argument, fate: Fate) -> Entry {
     Entry { name, argument, fate }
-}
-
-const fn report(lost: &'static str, instead: &'static str) -> Fate {
-    Fate::Lost(Affects::Report, lost, instead)
 }
 
 const NO_NETWORK: &str = "fio's servers are not used: hosts are reached over ssh";
@@ -121,11 +115,7 @@ pub(super) static OPTIONS: &[Entry] = &[
     entry("eta-newline", Required, NoEffect("progress is one line on stderr")),
     entry("eta-interval", Required, NoEffect("progress is shown as it comes")),
     entry("status-interval", Required, Set(Setting::StatusInterval)),
-    entry(
-        "debug",
-        Required,
-        report("fio's debugging messages are not printed", "-v before the options of fio"),
-    ),
+    entry("debug", Required, Set(Setting::Debug)),
     entry(
         "idle-prof",
         Required,

@@ -151,7 +151,7 @@ mod tests {
         let rows = of_job(&phase, &job);
         assert_eq!(
             rows[1].numbers,
-            ["2,000", "7.81", "100 us", "900 us", "7.00 ms", "50 %", "+300 ms ± 2.00 ms"]
+            ["2,000", "7.81", "100 µs", "900 µs", "7.00 ms", "50 %", "+300 ms ± 2.00 ms"]
         );
         assert_eq!(
             (rows[1].lost.as_str(), rows[0].numbers[5].as_str()),

@@ -50,6 +50,85 @@ fn jobs(place: &Place) -> Vec<Value> {
     document["jobs"].as_array().expect("jobs").clone()
 }
 
+/// Percentiles of a report are those of the log of each I/O, as close as fio's buckets are: below 1/128.
+#[test]
+fn percentiles_are_those_of_the_logs() {
+    let asked =
+        "--slat_percentiles=1 --clat_percentiles=1 --lat_percentiles=1 --percentile_list=1:50:90:99.9";
+    for (case, latencies) in [
+        ("--ioengine=null --rw=randread --number_ios=5000", &["clat", "lat"][..]),
+        ("--ioengine=null --iodepth=8 --rw=randread --number_ios=5000", &["slat", "clat", "lat"]),
+        ("--ioengine=psync --rw=write", &["clat", "lat"]),
+        ("--ioengine=libaio --iodepth=8 --rw=randwrite", &["slat", "clat", "lat"]),
+        ("--ioengine=io_uring --iodepth=8 --rw=write --bssplit=4k/50:8k/50", &["slat", "clat", "lat"]),
+        ("--ioengine=libaio --rw=rw --unified_rw_reporting=1", &["slat", "clat", "lat"]),
+    ] {
+        let place = Place::new();
+        let line = format!(
+            "fio --name=j --size=4m --bs=4k --write_lat_log=l --output-format=json+ --output=out.json {asked} {case}"
+        );
+        let said = place.assay(&line.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(said.code, Some(0), "{line}: {}", said.err);
+        let entry = jobs(&place).remove(0);
+        let moved =
+            ["mixed", "read", "write"].into_iter().find(|name| entry[*name]["total_ios"].as_u64() > Some(0));
+        let operation = &entry[moved.expect("an operation")];
+        for latency in ["slat", "clat", "lat"] {
+            let reported = &operation[format!("{latency}_ns")];
+            let Some(percentiles) = reported["percentile"].as_object() else {
+                assert!(!latencies.contains(&latency), "{line}: {latency} {reported}");
+                continue;
+            };
+            assert!(latencies.contains(&latency), "{line}: {latency}");
+            let log = place.read(&format!("l_{latency}.1.log"));
+            let value = |line: &str| line.split(", ").nth(1).and_then(|value| value.parse::<u64>().ok());
+            let mut logged: Vec<u64> = log.lines().filter_map(value).collect();
+            logged.sort_unstable();
+            assert_eq!(reported["N"].as_u64(), Some(logged.len() as u64), "{line}: {latency}");
+            for (percent, shown) in percentiles {
+                let rank = percent.parse::<f64>().expect("a number") / 100.0 * logged.len() as f64;
+                let value = logged[(rank.ceil() as usize).max(1) - 1] as f64;
+                let shown = shown.as_f64().expect("a number");
+                assert!(
+                    (shown - value).abs() <= value / 128.0,
+                    "{line}: {latency} {percent}: {shown} for {value}"
+                );
+            }
+        }
+    }
+}
+
+/// Zones and lists of blocks are walked as fio walks them.
+#[test]
+fn zones_and_sequences_are_walked_as_in_fio() {
+    if !has_fio() {
+        return;
+    }
+    let cases = [
+        "--rw=read --filesize=1m --size=256k --zonemode=strided --zonesize=32k --zoneskip=96k",
+        "--rw=write --size=512k --io_size=512k --zonemode=strided --zonesize=16k --zonerange=64k",
+        "--rw=read --filesize=1m --size=512k --zonemode=strided --zonesize=64k --zonerange=32k --zoneskip=32k",
+    ];
+    for case in cases {
+        let line = format!("--name=j --ioengine=psync --bs=4k --write_iops_log=l --log_offset=1 {case}");
+        let [ours, theirs] = both(&line).map(|(place, status)| {
+            assert_eq!(status, Some(0), "{line}");
+            let offset = |line: &str| line.split(", ").nth(4).and_then(|offset| offset.parse::<u64>().ok());
+            place.read("l_iops.1.log").lines().filter_map(offset).collect::<Vec<_>>()
+        });
+        assert_eq!(ours, theirs, "{line}");
+        assert!(ours.len() >= 64, "{line}");
+    }
+    let place = Place::new();
+    let line = "fio --name=j --ioengine=null --bs=4k --size=48k --io_size=24k --rw=randread --write_iops_log=l \
+                --log_offset=1 --random_distribution=sequence:2,0,1 --random_sequence_stride=1";
+    assert_eq!(place.assay(&line.split_whitespace().collect::<Vec<_>>()).code, Some(0));
+    let offset = |line: &str| line.split(", ").nth(4).and_then(|offset| offset.parse::<u64>().ok());
+    let blocks: Vec<u64> =
+        place.read("l_iops.1.log").lines().filter_map(offset).map(|offset| offset / 4096).collect();
+    assert_eq!(blocks, [2, 0, 1, 5, 3, 4]);
+}
+
 #[test]
 fn logs_of_single_ios_are_those_of_fio() {
     if !has_fio() {
@@ -117,6 +196,7 @@ fn files_are_left_as_fio_leaves_them() {
         return;
     }
     let cases = [
+        "--rw=write --filesize=1m --offset=25% --size=50%",
         "--rw=write --unlink=1",
         "--rw=read --unlink=1 --numjobs=2",
         "--rw=write --create_on_open=1 --fallocate=none --io_size=16k",

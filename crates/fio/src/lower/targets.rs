@@ -232,6 +232,12 @@ impl Lowering<'_> {
         job.offset = extent(region.offset);
         job.offset_increment = extent(region.offset_increment);
         job.length = match region.size {
+            // Of the length that is given, not of what is there.
+            Some(Size::Percent(percent)) if region.file_size.is_some() => {
+                let length = percent_of(region.file_size.map_or(0, |(_, high)| high), percent);
+                let block = source.job.access().min_bytes().max(1);
+                Some(Extent::Bytes(length - length % block)).filter(|length| *length != Extent::Bytes(0))
+            }
             Some(Size::Percent(percent)) => Some(Extent::Percent(f64::from(percent))),
             Some(Size::Bytes(_)) if region.file_size.is_none() => per_file(source.job).map(Extent::Bytes),
             _ => None,
@@ -299,10 +305,20 @@ pub(super) fn reached(job: &ResolvedJob, io_size: u64) -> u64 {
     pass.saturating_mul(loops.max(io_size / pass + rest)).min(at_most)
 }
 
+/// As fio rounds it.
+fn percent_of(bytes: u64, percent: u8) -> u64 {
+    bytes.checked_mul(u64::from(percent)).map_or(bytes / 100 * u64::from(percent), |all| all / 100)
+}
+
 /// The length a file has to have for all clones; `None`: as long as it is.
 fn needed(job: &ResolvedJob, threads: u64) -> Option<u64> {
     if let Some((_, high)) = job.region().file_size {
-        return Some(high);
+        // An offset in per cent is one of what is there, and a new file has nothing.
+        let start = if let Size::Bytes(offset) = job.region().offset { offset } else { 0 };
+        return Some(match job.region().size {
+            Some(Size::Percent(percent)) => start.saturating_add(percent_of(high, percent)).min(high),
+            _ => high,
+        });
     }
     // All of its share: blocks that do not fit leave a rest that the file has all the same.
     let length = share(job)?;
