@@ -213,7 +213,6 @@ pub(super) fn of_several(
         0 => all.1 - all.0,
         n => spans.iter().sum::<u64>() / n,
     };
-    let start_ns = within.unwrap_or(all).0;
     let common = within.or(apart).map(|(start, end)| CommonWindow {
         start_ns: start,
         length_ns: end - start,
@@ -236,7 +235,7 @@ pub(super) fn of_several(
         }
     };
     let workers = hosts.0.keys().map(|host| worker(*host)).collect();
-    let window = (start_ns, start_ns.saturating_add(span_ns));
+    let window = (grid_window.0, grid_window.0.saturating_add(span_ns));
     let hosts = windows.into_keys().collect();
     GroupTotal { jobs, window, workers, common, hosts, points }
 }
