@@ -54,7 +54,8 @@ fn a_row_a_host_in_every_form() {
     );
     let html = page(&run, &[]);
     assert!(
-        html.contains("lost: connection closed") && html.contains("300 operations outside it are left out")
+        html.contains("lost after 10 s: connection closed")
+            && html.contains("300 operations outside it are left out")
     );
 }
 
