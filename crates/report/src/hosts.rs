@@ -136,6 +136,7 @@ mod tests {
             measured_ns: 5_000_000_000,
             completion_ns: Some(WorkerLatency { p50: Some(100_000), p99: Some(900_000), max: 7_000_000 }),
             lost_because: Some(lost.to_owned()).filter(|why| !why.is_empty()),
+            over_time: None,
         }
     }
 
