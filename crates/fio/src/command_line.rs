@@ -368,26 +368,9 @@ impl Reader<'_> {
                 }
             }
             Setting::WarningsFatal => program.strict = true,
-            // In fio a file is that of the clients before it.
-            Setting::Client if !self.files.is_empty() => wrong(
-                format!(
-                    "--client={text} comes behind a job file, and each client would have files of its own"
-                ),
-                "all clients before the files that all of them do; or one command a client",
-            ),
-            Setting::Client => match client(text) {
+            Setting::Client => match client(text, !self.files.is_empty()) {
                 Ok(host) => program.clients.push(host.to_owned()),
-                Err(Some(second)) => wrong(
-                    format!("--client={text}: '{second}' is no port"),
-                    &format!(
-                        "--client={} --client={second}, or a file with a host a line",
-                        text.split(',').next().unwrap_or_default()
-                    ),
-                ),
-                Err(None) => wrong(
-                    format!("--client={text} is no host that ssh could reach"),
-                    "a host name, an address, or a file of them; fio's port does not matter",
-                ),
+                Err((what, fix)) => wrong(format!("--client={text} {what}"), &fix),
             },
             Setting::OptionHelp | Setting::EngineHelp => {
                 let help = if matches!(setting, Setting::OptionHelp) { option_help } else { engine_help };
@@ -504,21 +487,32 @@ fn full_name(name: &str) -> &str {
     }
 }
 
-/// The host of fio's `--client`: `host`, `ip:host,port`, `ip4:host`; a socket on this machine is none.
+/// The host of fio's `--client`: `host`, `ip:host,port`, `ip4:host`; a socket on this machine is none. In fio a file is that of the
+/// clients before it: one that comes behind a file would do it, too.
 ///
 /// # Errors
-/// What stands in the place of a port and is none; `None`: there is no host.
-fn client(text: &str) -> Result<&str, Option<&str>> {
+/// What is wrong, and what would do.
+fn client(text: &str, behind_a_file: bool) -> Result<&str, (String, String)> {
+    if behind_a_file {
+        return Err((
+            "comes behind a job file, and each client would have files of its own".to_owned(),
+            "all clients before the files that all of them do; or one command a client".to_owned(),
+        ));
+    }
     let (kind, rest) = text.split_once(':').unwrap_or(("", text));
     let host = match kind {
-        "sock" => return Err(None),
+        "sock" => "",
         "ip" | "ip4" | "ip6" => rest,
         _ => text,
     };
     let (host, port) = host.split_once(',').map_or((host, None), |(host, port)| (host, Some(port)));
-    match port.filter(|port| port.parse::<u16>().is_err()) {
-        Some(port) => Err(Some(port)),
-        None if host.is_empty() => Err(None),
-        None => Ok(host),
+    if let Some(port) = port.filter(|port| port.parse::<u16>().is_err()) {
+        let fix = format!("--client={host} --client={port}, or a file with a host a line");
+        return Err((format!("has '{port}' in the place of a port"), fix));
     }
+    if host.is_empty() {
+        let fix = "a host name, an address, or a file of them; fio's port does not matter";
+        return Err(("is no host that ssh could reach".to_owned(), fix.to_owned()));
+    }
+    Ok(host)
 }
