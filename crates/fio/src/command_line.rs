@@ -304,6 +304,45 @@ impl Reader<'_> {
         }
     }
 
+    fn status_interval(&mut self, text: &str, place: &WordPosition) {
+        let (message, help) = match milliseconds(text) {
+            Some(ms) if ms >= STATUS_MS_MIN => {
+                self.program.status_interval = Some(Duration::from_millis(ms));
+                self.status = Some(place.clone());
+                return;
+            }
+            Some(_) => (format!("--status-interval={text} is too small"), "100ms or more"),
+            None => (format!("--status-interval={text} is no time"), "seconds, or 500ms"),
+        };
+        self.builder.report.error("fio-program-option", place, message, help);
+    }
+
+    fn client(&mut self, text: &str, place: &WordPosition) {
+        let (message, help) = match client(text) {
+            Ok(host) => return self.program.clients.push(host.to_owned()),
+            Err(Some(second)) => {
+                let first = text.split(',').next().unwrap_or_default();
+                let help = format!("--client={first} --client={second}, or a file with a host a line");
+                (format!("--client={text}: '{second}' is no port"), help)
+            }
+            Err(None) => {
+                let help = "a host name, an address, or a file of them; fio's port does not matter";
+                (format!("--client={text} is no host that ssh could reach"), help.to_owned())
+            }
+        };
+        self.builder.report.error("fio-program-option", place, message, &help);
+    }
+
+    fn debug(&mut self, about: &str, place: &WordPosition) {
+        self.program.shows_seeds |= about.split(',').any(|about| about == "random");
+        if about.split(',').any(|about| about != "random") {
+            let message =
+                format!("`{}`: of fio's debugging messages only the seeds of random are printed", place.word);
+            let help = "-v before the options of fio";
+            self.builder.report.loss("fio-program-option", Affects::Report, place, message, help);
+        }
+    }
+
     fn set(&mut self, setting: Setting, value: Option<String>, place: &WordPosition) {
         let program = &mut self.program;
         let text = value.as_deref().unwrap_or_default();
@@ -348,25 +387,8 @@ impl Reader<'_> {
                 "never" => program.eta = Eta::Never,
                 _ => wrong(format!("--eta={text} is none of fio's"), "auto, always or never"),
             },
-            Setting::StatusInterval => match milliseconds(text) {
-                Some(ms) if ms >= STATUS_MS_MIN => {
-                    program.status_interval = Some(Duration::from_millis(ms));
-                    self.status = Some(place.clone());
-                }
-                Some(_) => wrong(format!("--status-interval={text} is too small"), "100ms or more"),
-                None => wrong(format!("--status-interval={text} is no time"), "seconds, or 500ms"),
-            },
-            Setting::Debug => {
-                program.shows_seeds |= text.split(',').any(|about| about == "random");
-                if text.split(',').any(|about| about != "random") {
-                    let message = format!(
-                        "`{}`: of fio's debugging messages only the seeds of random are printed",
-                        place.word
-                    );
-                    let help = "-v before the options of fio";
-                    self.builder.report.loss("fio-program-option", Affects::Report, place, message, help);
-                }
-            }
+            Setting::StatusInterval => self.status_interval(text, place),
+            Setting::Debug => self.debug(text, place),
             Setting::WarningsFatal => program.strict = true,
             // In fio a file is that of the clients before it.
             Setting::Client if !self.files.is_empty() => wrong(
@@ -375,20 +397,7 @@ impl Reader<'_> {
                 ),
                 "all clients before the files that all of them do; or one command a client",
             ),
-            Setting::Client => match client(text) {
-                Ok(host) => program.clients.push(host.to_owned()),
-                Err(Some(second)) => wrong(
-                    format!("--client={text}: '{second}' is no port"),
-                    &format!(
-                        "--client={} --client={second}, or a file with a host a line",
-                        text.split(',').next().unwrap_or_default()
-                    ),
-                ),
-                Err(None) => wrong(
-                    format!("--client={text} is no host that ssh could reach"),
-                    "a host name, an address, or a file of them; fio's port does not matter",
-                ),
-            },
+            Setting::Client => self.client(text, place),
             Setting::OptionHelp | Setting::EngineHelp => {
                 let help = if matches!(setting, Setting::OptionHelp) { option_help } else { engine_help };
                 match help(value.as_deref()) {
