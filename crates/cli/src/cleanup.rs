@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use assay_host::cleanup;
+use assay_report::format::plural;
 use assay_workload::units::Bytes;
 use clap::Args;
 
@@ -63,7 +64,7 @@ fn here(place: &Path, named: &[PathBuf], context: &Context) -> Result<Outcome, F
         let (shown, files) = (report.path.display(), report.files);
         let of = if report.removed { "" } else { "from " };
         if files > 0 || report.removed {
-            context.out(&format!("removed {of}{shown}: {files} files, {}", Bytes(report.bytes)));
+            context.out(&format!("removed {of}{shown}: {}, {}", plural(files, "file"), Bytes(report.bytes)));
         }
         for (path, why) in &report.kept {
             context.say(&format!("kept {}: {why}", path.display()));

@@ -1,5 +1,7 @@
 //! Progress on stderr: one live line on a terminal, a line every ten seconds elsewhere.
 
+mod periods;
+
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
@@ -16,6 +18,8 @@ use assay_workload::target::TargetKind;
 use crate::context::{Context, to_stderr};
 use crate::failure::Failure;
 use crate::input;
+
+use self::periods::Periods;
 
 /// How often a line is printed where there is no terminal.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
@@ -54,8 +58,7 @@ pub(crate) struct Live {
     /// Ask before what is on devices of this machine is overwritten.
     asks: Option<HostRoot>,
     progress: Progress,
-    /// What the line shows.
-    shown: Option<Interval>,
+    periods: Periods,
     names: Vec<String>,
     /// Expected seconds of each phase; none before the run has started.
     expected_s: Vec<f64>,
@@ -82,7 +85,7 @@ impl Live {
             announces: false,
             asks: None,
             progress: Progress::default(),
-            shown: None,
+            periods: Periods::default(),
             names: Vec::new(),
             expected_s: Vec::new(),
             phase: 0,
@@ -190,7 +193,13 @@ impl Live {
                 self.progress.phase = self.names[self.phase].clone();
                 self.progress.number.0 = self.phase + 1;
             }
-            RunEvent::Host { event: HostEvent::Interval(interval), .. } => self.interval(interval),
+            RunEvent::Host { host, event: HostEvent::Interval(interval) } => {
+                let progress = &mut self.progress;
+                self.periods.hear(*host, interval, |period, iops| show(progress, period, iops));
+            }
+            RunEvent::Host { host, event: HostEvent::Environment { .. } } => {
+                self.periods.announce(*host);
+            }
             // The commands say it: once however many runs they simulate, and however quiet they are.
             RunEvent::Host { event: HostEvent::Note { id, .. }, .. }
                 if id == SIMULATED || id == input::LOST => {}
@@ -202,25 +211,6 @@ impl Live {
             _ => {}
         }
         self.draw();
-    }
-
-    /// Shows the newest interval; what a late thread adds to it is added, and what it adds to older ones is not shown.
-    fn interval(&mut self, interval: &Interval) {
-        let key = &interval.key;
-        let shown = match &mut self.shown {
-            Some(shown) if shown.key.is_same_period(key) => {
-                shown.merge(interval);
-                shown
-            }
-            Some(shown) if shown.key.is_later_than(key) => return,
-            shown => shown.insert(interval.clone()),
-        };
-        let data = shown.counts.data();
-        let seconds = shown.key.length_ns as f64 / 1e9;
-        if seconds > 0.05 {
-            self.progress.iops = Some(data.ios as f64 / seconds);
-            self.progress.p99_ns = data.completion.quantile_ns(0.99);
-        }
     }
 
     /// A line that stays, and must be seen.
@@ -264,6 +254,16 @@ impl Live {
         if self.terminal && !self.quiet {
             to_stderr(format_args!("\r\x1b[2K"));
         }
+    }
+}
+
+/// Puts a period in the line; what is too short is no rate.
+fn show(progress: &mut Progress, period: &Interval, iops: f64) {
+    let data = period.counts.data();
+    let seconds = period.key.length_ns as f64 / 1e9;
+    if seconds > 0.05 {
+        progress.iops = Some(iops);
+        progress.p99_ns = data.completion.quantile_ns(0.99);
     }
 }
 

@@ -412,6 +412,26 @@ mod command_line {
     }
 
     #[test]
+    fn clients_stand_before_the_files_and_a_port_is_a_number() {
+        let job = ["--name=a", "--size=1m", "--rw=read"];
+        let read = |words: &[&str]| {
+            let words: Vec<String> = words.iter().chain(&job).map(|word| (*word).to_owned()).collect();
+            parse_command_line_with(&words, &MemoryLoader::default(), &System::default())
+        };
+        let known = read(&["--client=h1", "--client=ip:10.0.0.2,8765"]);
+        assert!(known.jobs.is_some());
+        assert_eq!(known.program.clients, ["h1", "10.0.0.2"]);
+        let refused = |words: &[&str], said: &str| {
+            let read = read(words);
+            let texts: Vec<String> = read.diagnostics.iter().map(ToString::to_string).collect();
+            assert!(read.jobs.is_none() && texts.iter().any(|text| text.contains(said)), "{texts:?}");
+        };
+        refused(&["--client=h1,h2"], "--client=h1 --client=h2");
+        // In fio each client has the files behind it; all would do both.
+        refused(&["--client=h1", "one.fio", "--client=h2", "two.fio"], "comes behind a job file");
+    }
+
+    #[test]
     fn what_is_asked_of_the_program() {
         let read = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();

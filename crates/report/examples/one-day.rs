@@ -31,6 +31,7 @@ fn run(jobs: u32, seconds: u32) -> Run {
         let mut job = samples::job(&name, "write 4k, random uniform", "write", op, 4, 2);
         job.measured_s = f64::from(seconds);
         job.series = (0..seconds).map(|second| point(&job, second, seconds, &mut rng)).collect();
+        job.latency_over_time = samples::latencies(&job.series);
         job
     };
     let jobs: Vec<JobResult> = (0..jobs).map(job).collect();

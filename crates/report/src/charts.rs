@@ -1,5 +1,6 @@
 //! Which drawings a run gives: from the types of `results` to [`Chart`]s.
 
+mod heat;
 mod repeats;
 mod time;
 mod whole;
@@ -14,6 +15,7 @@ use crate::svg::{
     Axis, Chart, Line, Scale, density, percentile_points, percentile_ticks, percentile_x, summary_points,
 };
 
+pub use heat::{latencies as latency_map, workers as worker_map};
 pub(crate) use time::{POINTS_FEW, POINTS_MAX, whole_periods};
 pub use time::{bandwidth_over_time, iops_over_time, latency_over_time};
 use time::{groups, middle};

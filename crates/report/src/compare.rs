@@ -236,20 +236,26 @@ pub(crate) fn outcome(pair: &PairComparison) -> String {
         let judgements = metrics.filter_map(|metric| metric.judgement.as_ref());
         judgements.filter(|judgement| judgement.verdict == word).count()
     };
-    let words = [
-        CompareVerdict::Worse,
-        CompareVerdict::Better,
-        CompareVerdict::Equivalent,
-        CompareVerdict::NoEvidence,
-    ];
-    let counts: Vec<String> =
-        words.into_iter().filter(|word| count(*word) > 0).map(|w| format!("{} {w}", count(w))).collect();
+    let shown = [CompareVerdict::Worse, CompareVerdict::Better, CompareVerdict::Equivalent];
+    let undecided = count(CompareVerdict::NoEvidence);
+    let all = pair.judged_together;
+    let mut counts: Vec<(usize, String)> =
+        shown.into_iter().map(|word| (count(word), word.to_string())).filter(|(n, _)| *n > 0).collect();
     let mut parts = Vec::new();
     if counts.is_empty() {
-        parts.push("nothing was ranked".to_owned());
+        parts.push(match (all, undecided) {
+            (_, 0) => "nothing was ranked".to_owned(),
+            (1, _) => "no evidence of a difference in the only figure".to_owned(),
+            (all, _) => format!("no evidence of a difference in any of the {all} figures"),
+        });
     } else {
-        let figures = format::plural(pair.judged_together as u64, "figure");
-        parts.push(format!("of {figures} {}", counts.join(", ")));
+        counts.extend((undecided > 0).then(|| (undecided, "without evidence of a difference".to_owned())));
+        let of_all = format!("of {} ", format::plural(all as u64, "figure"));
+        let words = counts
+            .iter()
+            .enumerate()
+            .map(|(place, (n, word))| format!("{n} {}{word}", if place == 0 { of_all.as_str() } else { "" }));
+        parts.push(words.collect::<Vec<_>>().join(", "));
     }
     let refused = pair.tests.iter().filter(|test| !test.not_comparable.is_empty()).count();
     if refused > 0 {

@@ -136,6 +136,7 @@ mod tests {
             measured_ns: 5_000_000_000,
             completion_ns: Some(WorkerLatency { p50: Some(100_000), p99: Some(900_000), max: 7_000_000 }),
             lost_because: Some(lost.to_owned()).filter(|why| !why.is_empty()),
+            over_time: None,
         }
     }
 
@@ -150,7 +151,7 @@ mod tests {
         let rows = of_job(&phase, &job);
         assert_eq!(
             rows[1].numbers,
-            ["2,000", "7.81", "100 us", "900 us", "7.00 ms", "50 %", "+300 ms ± 2.00 ms"]
+            ["2,000", "7.81", "100 µs", "900 µs", "7.00 ms", "50 %", "+300 ms ± 2.00 ms"]
         );
         assert_eq!(
             (rows[1].lost.as_str(), rows[0].numbers[5].as_str()),

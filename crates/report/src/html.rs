@@ -25,7 +25,7 @@ pub use quick_hosts::quick_hosts;
 pub use worker_grid::worker_grid;
 
 use crate::quick::Reference;
-use crate::svg::Chart;
+use crate::svg::{Chart, HeatMap};
 use crate::text::visible_lines;
 
 /// The style sheet, part of the page.
@@ -125,6 +125,32 @@ pub fn figure(chart: &Chart) -> Markup {
     }
 }
 
+/// A heat map with its title above, and what its shades mean below.
+pub(crate) fn heat_figure(map: &HeatMap) -> Markup {
+    html! {
+        figure {
+            p .figure-title { (map.title) }
+            (map.draw())
+            figcaption {
+                @if !map.key.is_empty() {
+                    ul .legend {
+                        @for (shade, words) in &map.key {
+                            li {
+                                svg .shade viewBox="0 0 12 12" aria-hidden="true" {
+                                    rect .heat-back width="12" height="12" {}
+                                    rect .heat width="12" height="12" fill-opacity=(format!("{shade:.2}")) {}
+                                }
+                                (words)
+                            }
+                        }
+                    }
+                }
+                p { (map.description) " " (map.legend) }
+            }
+        }
+    }
+}
+
 /// More numbers than this below a drawing are thinned out.
 const NUMBERS_MAX: usize = 60;
 
@@ -143,10 +169,9 @@ fn numbers(chart: &Chart) -> Markup {
 
 /// Drawings side by side where there is room.
 fn figures(charts: impl IntoIterator<Item = Option<Chart>>) -> Markup {
-    let charts: Vec<Chart> = charts.into_iter().flatten().collect();
-    html! {
-        @if !charts.is_empty() {
-            div .figures { @for chart in &charts { (figure(chart)) } }
-        }
-    }
+    side_by_side(&charts.into_iter().flatten().map(|chart| figure(&chart)).collect::<Vec<_>>())
+}
+
+fn side_by_side(figures: &[Markup]) -> Markup {
+    html! { @if !figures.is_empty() { div .figures { @for figure in figures { (figure) } } } }
 }

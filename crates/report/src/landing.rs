@@ -2,7 +2,7 @@
 //!
 //! The types here hold what is shown and nothing else: who made the figures is not known.
 
-mod heat;
+mod bars;
 mod page;
 mod terminal;
 
@@ -10,6 +10,8 @@ use assay_results::Finding;
 
 pub use page::page;
 pub use terminal::{bars, facts, heading, heat_map, words};
+
+pub use crate::svg::HeatMap;
 
 use crate::svg::Chart;
 
@@ -67,27 +69,6 @@ impl CoreBars {
     fn largest(&self) -> f64 {
         self.values.iter().chain(&self.repaired).copied().fold(0.0, f64::max).max(1e-9)
     }
-}
-
-/// Where something was over time.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct HeatMap {
-    /// Unique on the page: letters, digits and hyphens.
-    pub id: String,
-    /// What is shown.
-    pub title: String,
-    /// The same in a sentence.
-    pub description: String,
-    /// Intensity by row, first row on top, then by column from left to right: 0 nothing, 1 the most there can be.
-    pub rows: Vec<Vec<f64>>,
-    /// The name of each row; empty: none.
-    pub row_names: Vec<String>,
-    /// Names of places below, from 0 (left) to 1 (right).
-    pub ticks: Vec<(f64, String)>,
-    /// What lies below: `operations`, `seconds`.
-    pub axis: String,
-    /// What the shades mean.
-    pub legend: String,
 }
 
 /// A titled part of a page.

@@ -6,12 +6,14 @@
 mod bars;
 mod chart;
 mod curve;
+mod heat;
 mod scale;
 
-pub use bars::{Mark, range_plot, ratio_bar, share_bar, sparkline, strip};
+pub use bars::{Mark, range_plot, ratio_bar, share_bar, sparkline, strip, strip_words};
 pub use chart::{Axis, Chart, Line};
 pub(crate) use curve::summary_points;
 pub use curve::{density, percentile_points, percentile_ticks, percentile_x};
+pub use heat::HeatMap;
 pub use scale::{Scale, log_ticks, nice_ticks};
 
 /// How many colours series have before they repeat.

@@ -10,6 +10,7 @@ mod hosts;
 mod job;
 mod machine;
 pub mod observed;
+pub(crate) mod over_time;
 mod points;
 pub(crate) mod truth;
 

@@ -11,6 +11,7 @@ use crate::environment::CgroupDeviceLimit;
 use crate::event::ShortTransfers;
 use crate::histogram::LatencyHistogram;
 use crate::hosts::CommonWindow;
+use crate::over_time::IopsOverTime;
 use crate::run::LatencySummary;
 
 /// Facts about one job, or about the jobs of a group together.
@@ -134,6 +135,9 @@ pub struct WorkerReport {
     #[serde(with = "empty_as_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub lost_because: Option<String>,
+    /// What it did over time; `None`: not recorded, or fewer than two reporting periods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over_time: Option<IopsOverTime>,
 }
 
 /// Completion latency of one worker in brief, nanoseconds. Percentiles of several are those of the merged distribution, which the job has.

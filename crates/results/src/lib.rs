@@ -28,6 +28,7 @@ pub mod knee;
 mod levels;
 pub mod live;
 mod metric;
+pub mod over_time;
 pub mod probe;
 pub mod run;
 #[cfg(feature = "samples")]

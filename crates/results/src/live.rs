@@ -72,6 +72,63 @@ pub struct LiveFinding {
 /// One job and host in the period that is coming in.
 type Part = (HostId, u32);
 
+/// A period of one job on one host.
+#[derive(Debug, Clone, Copy, Default)]
+struct PartRate {
+    index: u32,
+    iops: f64,
+    bytes_per_s: f64,
+}
+
+/// What each job of each host did last. Hosts tell of their periods at different moments and drift apart; what they do together is the
+/// sum of what each did last, not of those that have told of a period so far.
+#[derive(Debug, Clone, Default)]
+pub struct LastRates {
+    phase: u32,
+    parts: BTreeMap<Part, PartRate>,
+}
+
+impl LastRates {
+    /// Takes what a host tells: a newer period replaces the one before, what comes late is added to its own. A period that is too
+    /// short is no rate.
+    pub fn hear(&mut self, host: HostId, interval: &Interval) {
+        let key = &interval.key;
+        if key.phase > self.phase {
+            (self.phase, self.parts) = (key.phase, BTreeMap::new());
+        }
+        let seconds = key.length_ns as f64 / 1e9;
+        if seconds < 0.05 || key.phase != self.phase {
+            return;
+        }
+        let part = self.parts.entry((host, key.job)).or_default();
+        if key.index > part.index {
+            *part = PartRate { index: key.index, ..PartRate::default() };
+        }
+        if key.index == part.index {
+            part.iops += interval.counts.data_ios() as f64 / seconds;
+            part.bytes_per_s += interval.counts.data_bytes() as f64 / seconds;
+        }
+    }
+
+    /// A host that does nothing any more.
+    pub fn forget(&mut self, host: HostId) {
+        self.parts.retain(|part, _| part.0 != host);
+    }
+
+    /// Operations per second of all jobs of a host; `None`: it told nothing yet.
+    pub fn iops_of(&self, host: HostId) -> Option<f64> {
+        self.parts
+            .range((host, 0)..=(host, u32::MAX))
+            .map(|(_, part)| part.iops)
+            .reduce(|sum, iops| sum + iops)
+    }
+
+    /// Operations and bytes per second of all together.
+    pub fn together(&self) -> (f64, f64) {
+        self.parts.values().fold((0.0, 0.0), |sum, part| (sum.0 + part.iops, sum.1 + part.bytes_per_s))
+    }
+}
+
 /// A period whose intervals are coming in.
 #[derive(Debug, Clone)]
 struct Coming {
@@ -116,6 +173,7 @@ pub struct LiveRun {
     phase_started: Duration,
     started: Duration,
     coming: Option<Coming>,
+    rates: LastRates,
     /// Jobs and hosts that told of the last whole period.
     parts: usize,
 }
@@ -185,6 +243,7 @@ impl LiveRun {
             HostEvent::Hung { io, .. } => self.hung = io.as_ref().map(|io| io.in_short()),
             HostEvent::Lost { why, .. } => {
                 self.hosts.entry(host).or_default().lost = Some(why.to_string());
+                self.rates.forget(host);
             }
             HostEvent::Note { text, .. } => {
                 if self.notes.len() == NOTES_MAX {
@@ -203,13 +262,14 @@ impl LiveRun {
         if seconds < 0.05 {
             return;
         }
-        let known = self.hosts.entry(host).or_default();
-        known.iops = Some(interval.counts.data_ios() as f64 / seconds);
-        known.p99_ns = interval.counts.data().completion.quantile_ns(0.99);
         let older = |coming: &Coming| (coming.phase, coming.index) < (key.phase, key.index);
         if self.coming.as_ref().is_some_and(older) {
             self.settle();
         }
+        self.rates.hear(host, interval);
+        let known = self.hosts.entry(host).or_default();
+        known.iops = self.rates.iops_of(host);
+        known.p99_ns = interval.counts.data().completion.quantile_ns(0.99);
         let at_s = now.saturating_sub(self.started).as_secs_f64();
         let coming = self.coming.get_or_insert_with(|| Coming {
             phase: key.phase,
@@ -236,10 +296,14 @@ impl LiveRun {
         let Some(coming) = &self.coming else { return };
         let data = coming.counts.data();
         let seconds = (coming.length_ns as f64 / 1e9).max(1e-9);
+        let (iops, bytes_per_s) = match self.hosts.len() {
+            0 | 1 => (data.ios as f64 / seconds, data.bytes as f64 / seconds),
+            _ => self.rates.together(),
+        };
         let point = LivePoint {
             at_s: coming.at_s,
-            iops: data.ios as f64 / seconds,
-            bytes_per_s: data.bytes as f64 / seconds,
+            iops,
+            bytes_per_s,
             p50_ns: data.completion.quantile_ns(0.5),
             p99_ns: data.completion.quantile_ns(0.99),
             p99_9_ns: data.completion.quantile_ns(0.999),
@@ -371,6 +435,14 @@ mod tests {
         assert_eq!(live.points.back().unwrap().iops, 1250.0);
         live.hear(&interval(0, 0, 0, 50), s(13.2), &|_| 0.0);
         assert_eq!(live.points.len(), 2);
+        assert_eq!(live.hosts[&HostId(0)].iops, Some(450.0), "of both jobs");
+        // One host is a period behind when the next one begins: it counts with what it did last.
+        for (host, index) in [(1, 2), (2, 2), (1, 3)] {
+            for job in 0..2 {
+                live.hear(&interval(host, job, index, 200), s(14.0 + f64::from(index)), &|_| 0.0);
+            }
+        }
+        assert_eq!(live.points.back().unwrap().iops, 1250.0);
     }
 
     #[test]

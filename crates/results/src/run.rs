@@ -12,6 +12,7 @@ use crate::histogram::{LatencyHistogram, SparseHistogram};
 use crate::hosts::{HostPhase, RunHost};
 use crate::levels::{ServiceResult, TileScore};
 pub use crate::metric::{Metric, Moment};
+use crate::over_time::LatencyOverTime;
 use crate::probe::Probe;
 
 /// The schema of `run.json`.
@@ -313,6 +314,9 @@ pub struct JobResult {
     pub data: Option<DataChecks>,
     /// Operations completed in each reporting period, ramp excluded: start in seconds, length, read, write, trim.
     pub series: Vec<SeriesPoint>,
+    /// Completion latencies over time; `None`: fewer than two reporting periods, or latencies by period are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_over_time: Option<LatencyOverTime>,
     /// What the checks judge by.
     #[serde(default)]
     pub evidence: JobEvidence,

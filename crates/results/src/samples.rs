@@ -6,11 +6,13 @@ use std::collections::BTreeMap;
 
 use assay_workload::SweepPoint;
 
+use crate::build::over_time::LatencySteps;
 use crate::checks;
 use crate::environment::{
     BlockDevice, Environment, FileSystem, Resolution, TargetEnvironment, TargetKind as EnvironmentKind,
 };
 use crate::evidence::MachineSecond;
+use crate::over_time::LatencyOverTime;
 use crate::run::{
     DeviceTruth, Finding, FindingSeverity, JobResult, LatencySummary, Metric, OpResult, PhaseResult,
     Producer, Run, SCHEMA, SeriesPoint, Verdict,
@@ -82,9 +84,21 @@ fn series(iops: f64, block_size: u64, median_ns: u64, seconds: u32) -> Vec<Serie
         .collect()
 }
 
+/// As many I/Os as the points tell of, spread around their medians.
+pub fn latencies(points: &[SeriesPoint]) -> Option<LatencyOverTime> {
+    let mut steps = LatencySteps::default();
+    for point in points {
+        let (start_ns, length_ns) = ((point.start_s * 1e9) as u64, (point.length_s * 1e9) as u64);
+        let key = IntervalKey { phase: 0, job: 0, index: 0, ramp: false, start_ns, length_ns };
+        steps.feed(key, &distribution((point.iops * point.length_s) as u64, point.p50_ns.unwrap_or(1)));
+    }
+    steps.finish(0)
+}
+
 /// A job of one operation.
 pub fn job(name: &str, pattern: &str, kind: &str, op: OpResult, outstanding: u64, seconds: u32) -> JobResult {
     let points = series(op.iops, op.block_size, op.completion_ns.p50.unwrap_or(0), seconds);
+    let latency_over_time = latencies(&points);
     let (read, write) = if kind == "read" { (Some(op.clone()), None) } else { (None, Some(op.clone())) };
     JobResult {
         name: name.to_owned(),
@@ -101,6 +115,7 @@ pub fn job(name: &str, pattern: &str, kind: &str, op: OpResult, outstanding: u64
         measured_s: f64::from(seconds),
         stamp_error_ns_mean: 180.0,
         series: points,
+        latency_over_time,
         ..JobResult::default()
     }
 }

@@ -70,7 +70,7 @@ fn cleanup_removes_tagged_directories_only() {
     }
     assert!(real.join("assay-1.data").exists());
     let said = world.assay(&["cleanup", path_text(&data)]).ended(1);
-    assert!(said.out.contains("removed from") && said.out.contains("1 files"), "{}", said.out);
+    assert!(said.out.contains("removed from") && said.out.contains("1 file,"), "{}", said.out);
     assert!(said.err.contains("outside: Assay did not make it"), "{}", said.err);
     fs::remove_file(real.join("outside")).expect("removed");
     world.assay(&["cleanup", path_text(&data)]).ended(0);

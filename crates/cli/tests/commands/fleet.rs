@@ -168,9 +168,10 @@ fn the_others_go_on_where_that_is_asked_for() {
     let (child, processes) =
         started(&world, "local:3", 3, &["--watch", "counters", "--on-loss", "continue", "--runtime", "4s"]);
     kill(processes[0], Signal::KILL);
-    let said = Said::of(child.wait_with_output().expect("ended")).ended(0);
+    let said = Said::of(child.wait_with_output().expect("ended")).ended(5);
+    assert!(said.err.contains("1 of 3 workers lost: w1 ("), "{}", said.err);
     let run = json(&said.out);
-    assert_ne!(run["verdict"], "valid", "the result is marked");
+    assert_eq!(run["verdict"], "incomplete", "the result is marked");
     let measured = |worker: &&Value| worker["measured_ns"].as_u64().is_some_and(|ns| ns > 3_500_000_000);
     assert_eq!(workers(&run).iter().filter(measured).count(), 2);
 }
@@ -322,6 +323,39 @@ fn the_stated_error_covers_the_true_difference_of_the_starts() {
             first.3 + second.3
         );
     }
+}
+
+/// What stands in the place of ssh: a shell of this machine, whose home is a directory of the world.
+fn shell_as_ssh(world: &World) -> String {
+    let path = world.path().join("stub");
+    let home = path_text(&world.data()).to_owned();
+    let script =
+        format!("#!/bin/sh\nwhile [ $# -gt 1 ]; do shift; done\nHOME='{home}' exec /bin/sh -c \"$1\"\n");
+    fs::write(&path, script).expect("written");
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("permissions");
+    path_text(&path).to_owned()
+}
+
+#[test]
+fn the_directory_that_is_named_is_that_of_each_host() {
+    let world = World::new();
+    let stub = shell_as_ssh(&world);
+    plan(&world, "ios = 20");
+    let there = world.data().join("there");
+    fs::create_dir(&there).expect("made");
+    let said = |words: &[&str]| {
+        let words = [words, &["--on", "ssh:one", "--watch", "counters"]].concat();
+        Said::of(world.command(&words).env("ASSAY_SSH", &stub).output_in_time().expect("started"))
+    };
+    // In the home directory of the host; nothing of that name is here.
+    said(&["run", "plan.toml", "--target", "there"]).ended(0);
+    assert!(there.join("data.bin").exists());
+    let grid = ["grid", "--directory", path_text(&there), "--size", "1m", "--runtime", "200ms", "--buffered"];
+    said(&[&grid[..], &["--output", path_text(&world.path().join("g"))]].concat()).ended(0);
+    let made = fs::read_dir(&there).expect("there").count();
+    assert!(made > 1, "the grid's file is there");
+    // Nothing was made where ssh logs in.
+    assert!(!world.data().join("data.bin").exists());
 }
 
 /// A loop device over a file of our own.

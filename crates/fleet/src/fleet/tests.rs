@@ -1,5 +1,8 @@
 //! The coordinator over connections that break, with workers in this process behind sockets.
 
+use assay_workload::job::Phase;
+use assay_workload::pattern::{AccessPattern, Mix, Placement};
+use assay_workload::resolve::TargetFacts;
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -218,4 +221,51 @@ fn a_part_that_is_too_large_for_a_worker_is_said_with_its_size() {
     let error = sendable("db1", vec![0; 40 << 20]).expect_err("too large");
     let text = error.to_string();
     assert!(error.is_request() && text.contains("worker db1 takes 40 MiB, and 32 MiB can be sent"), "{text}");
+}
+
+#[test]
+fn a_directory_that_is_asked_for_is_that_of_each_worker() {
+    let mut workload = Workload::default();
+    let options = Options { directory: Some(PathBuf::from("there")), ..options(60) };
+    let sockets = Box::new(Sockets::new(false));
+    let mut fleet = Fleet::over(sockets, &mut workload, None, options).expect("both");
+    let why = fleet.look(&workload, None).expect_err("the toy has no such place").to_string();
+    assert!(why.contains("a: there is no place") && why.contains("b: there is no place"), "{why}");
+}
+
+#[test]
+fn a_path_for_a_target_that_the_plan_lacks_is_refused() {
+    let target = |name: &str| Target { name: name.to_owned(), path: "f".to_owned(), kind: None, size: None };
+    let workload = Workload { targets: vec![target("./a.0.0")], ..Workload::default() };
+    let place = |name: &str| {
+        let paths = BTreeMap::from([(name.to_owned(), "/dev/sdb".to_owned())]);
+        Place { host: Host { paths, ..Host::new("h1") }, directory: PathBuf::new() }
+    };
+    check_paths(&[place("./a.0.0")], &workload).expect("known");
+    let why = check_paths(&[place("a.0.0")], &workload).expect_err("unknown");
+    assert!(why.is_request());
+    let said = "host h1 has a path for 'a.0.0', and the plan has no such target; its targets are: ./a.0.0";
+    assert_eq!(why.to_string(), said);
+}
+
+#[test]
+fn a_target_that_a_worker_does_not_find_is_named_with_its_path() {
+    let target = Target { name: "d".to_owned(), path: "f".to_owned(), kind: None, size: None };
+    let job = Job::new("j", &["d"], AccessPattern::new(Mix::READ, 4096, Placement::random_map()));
+    let workload = Workload {
+        targets: vec![target],
+        phases: vec![Phase::measure("p", vec![job])],
+        ..Workload::default()
+    };
+    let found = |kind, existing_bytes| {
+        let path = "/srv/f".to_owned();
+        let facts = TargetFacts { path, kind, existing_bytes, direct_align_bytes: None, engine_choice: None };
+        Inventory { targets: BTreeMap::from([("d".to_owned(), facts)]), ..Inventory::default() }
+    };
+    let said = |kind, bytes| check_found("h4", &workload, &found(kind, bytes)).map_err(|why| why.to_string());
+    assert_eq!(said(TargetKind::File, 4096), Ok(()));
+    let missing = said(TargetKind::File, 0).expect_err("nothing is there");
+    assert!(missing.starts_with("h4: /srv/f does not exist or is empty (target 'd')"), "{missing}");
+    let directory = said(TargetKind::Directory, 0).expect_err("no file");
+    assert!(directory.starts_with("h4: /srv/f is a directory"), "{directory}");
 }

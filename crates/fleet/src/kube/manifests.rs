@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 use super::cluster::workers_id;
 pub use super::options::Owner;
 use super::options::{Options, Spread, VolumeMode};
-use super::pod_network::{ADDRESS_VARIABLE, JOIN_PORT};
 
 /// The label of all objects of a run.
 pub const RUN_LABEL: &str = "assay/run";
@@ -33,6 +32,10 @@ const COORDINATOR_GRACE_S: u32 = 90;
 pub const CONTAINER: &str = "worker";
 /// The port of a worker, on the loopback of its pod.
 pub const PORT: u16 = 7411;
+/// The port of a coordinator's pod that workers come to over the pod network: always the same, so that a NetworkPolicy can allow it.
+pub const JOIN_PORT: u16 = 7413;
+/// Set to the address of that pod.
+pub const ADDRESS_VARIABLE: &str = "ASSAY_POD_IP";
 /// Where everything of ours is in a pod. Outside of /dev: in a privileged container the device path of a volume is
 /// ignored, and a name below /dev may be a disk of the node (kubernetes/kubernetes#85624).
 pub const ROOT: &str = "/assay";

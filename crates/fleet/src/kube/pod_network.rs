@@ -9,15 +9,11 @@ use k8s_openapi::api::core::v1::Secret;
 
 use super::cluster::Cluster;
 use super::error::KubeError;
-use super::manifests::Objects;
+use super::manifests::{JOIN_PORT, Objects};
 use super::options::Owner;
 use super::pods::Running;
 use crate::attach::{Authority, Door};
 
-/// The port of the coordinator's pod: always the same, so that a NetworkPolicy can allow it.
-pub const JOIN_PORT: u16 = 7413;
-/// Set to the address of the coordinator's pod.
-pub const ADDRESS_VARIABLE: &str = "ASSAY_POD_IP";
 /// How often it is looked who has joined.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long one try to have a worker, or to have it again, waits.

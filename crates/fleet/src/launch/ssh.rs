@@ -52,6 +52,9 @@ fn host(words: &str) -> Result<(Place, String), String> {
     if system.is_empty() {
         return Err(format!("'{first}' names no host"));
     }
+    if system.contains(',') {
+        return Err(format!("'{first}' is not one host; a file of hosts has a host a line"));
+    }
     let mut paths = BTreeMap::new();
     for word in words {
         let (name, path) =
@@ -67,6 +70,8 @@ fn host(words: &str) -> Result<(Place, String), String> {
 fn lines(path: &str) -> Result<Vec<(usize, String)>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
     let line = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();
+    // What some editors write in front of UTF-8.
+    let text = text.trim_start_matches('\u{feff}');
     Ok((1..).zip(text.lines().map(line)).filter(|(_, line)| !line.is_empty()).collect())
 }
 
@@ -172,13 +177,15 @@ mod tests {
         let (place, directory) = host("root@[fe80::1]:d").expect("a host");
         assert_eq!((place.host.system(), directory.as_str()), ("fe80::1", "d"));
         assert!(host("db1 data").is_err());
+        assert!(host("db1,db2").is_err_and(|why| why.contains("a host a line")));
         assert!(host("me@").is_err());
     }
 
     #[test]
     fn a_file_has_a_host_a_line() {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::write(&file, "# rack 1\ndb1\n\n db2 data=/dev/sdb # the fast one\n").expect("written");
+        std::fs::write(&file, "\u{feff}# rack 1\ndb1\n\n db2 data=/dev/sdb # the fast one\n")
+            .expect("written");
         let path = file.path().to_str().expect("text");
         assert_eq!(lines(path).expect("read"), [(2, "db1".to_owned()), (4, "db2 data=/dev/sdb".to_owned())]);
     }

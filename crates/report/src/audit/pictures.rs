@@ -108,5 +108,6 @@ pub(super) fn of(heat: &Heat, id: &str, title: &str, ticks: Vec<(f64, String)>, 
         ticks,
         axis: axis.to_owned(),
         legend: "An even load is one light shade all over; full shade is everything in one place.".to_owned(),
+        ..HeatMap::default()
     }
 }

@@ -220,5 +220,6 @@ fn over_time(observed: &Observations, id: &str, when: &str) -> HeatMap {
         ticks: vec![(0.0, "0".to_owned()), (1.0, format::seconds(seconds))],
         axis: "simulated time".to_owned(),
         legend: "Full shade is a core that is always busy; a third busy is a light shade.".to_owned(),
+        ..HeatMap::default()
     }
 }

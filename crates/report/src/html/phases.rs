@@ -1,16 +1,16 @@
 //! A run phase by phase.
 
 use assay_results::Run;
-use assay_results::run::{JobResult, PhaseResult};
+use assay_results::run::{Finding, JobResult, PhaseResult};
 use assay_workload::PhaseKind;
 use maud::{Markup, html};
 
 use super::table::{conditions_line, hosts_of, number, operations, verdict_mark};
-use super::{curve, figures, grid, repeats};
+use super::{curve, figure, figures, grid, heat_figure, repeats, side_by_side};
 use crate::curves::curves;
 use crate::notes::notes;
 use crate::service;
-use crate::svg::Chart;
+use crate::svg::{Chart, HeatMap};
 use crate::{charts, conditions, format, rounds};
 
 /// From so many measured jobs on there is a table of all of them first.
@@ -19,6 +19,8 @@ const OVERVIEW_MIN: usize = 2;
 const FIGURES_OPEN_MAX: usize = 3;
 /// Latencies of more jobs of a phase are not drawn: the page is to stay one that can be sent.
 const FIGURES_MAX: usize = 24;
+/// Steps of time of a heat map where there are many.
+const STEPS_FEW: usize = 60;
 /// Up to so many measuring phases stand open.
 const OPEN_MAX: usize = 4;
 
@@ -207,7 +209,7 @@ fn phase(run: &Run, phase: &PhaseResult, index: usize, open: bool) -> Markup {
                 h3 { (title(run, phase)) }
                 span .dim { @if !measure { (phase.kind.name()) ", " } (format::seconds(phase.measured_s)) @if measure { (brief(phase)) } }
             }
-            (folded(phase.jobs.len(), &html! { @for job in &phase.jobs { (job_part(phase, job)) } }))
+            (folded(phase.jobs.len(), &html! { @for (place, job) in phase.jobs.iter().enumerate() { (job_part(run, phase, (index, place), job)) } }))
             @for (name, metric) in &phase.metrics {
                 p { (name) ": " strong { (format::significant(metric.value)) " " (metric.unit) }
                     (format::of_metric(metric))
@@ -242,18 +244,29 @@ fn folded(jobs: usize, parts: &Markup) -> Markup {
     }
 }
 
-fn job_part(phase: &PhaseResult, job: &JobResult) -> Markup {
+fn job_part(run: &Run, phase: &PhaseResult, (index, place): (usize, usize), job: &JobResult) -> Markup {
     html! {
         div .job {
             @if job.name != phase.name { h4 { (job.name) } }
             (conditions_line(&conditions::of_job(job)))
             (operations(job))
-            (hosts_of(phase, job))
+            (hosts_of(phase, job, &format!("p{index}-j{place}"), &outliers(run, index, place)))
             @for remark in conditions::remarks(job) { p .remark { (remark) } }
             (data_errors(job))
             p .dim { (conditions::instrument(job)) }
         }
     }
+}
+
+/// Workers of a job that a check found to differ from the others.
+fn outliers(run: &Run, phase: usize, job: usize) -> Vec<&str> {
+    let at = format!("/phases/{phase}/jobs/{job}");
+    let here = |finding: &&Finding| {
+        finding.id == "outlier-worker" && finding.evidence.get("at").and_then(|at| at.as_str()) == Some(&at)
+    };
+    let named =
+        run.findings.iter().filter(here).filter_map(|finding| finding.evidence.get("workers")?.as_array());
+    named.flatten().filter_map(|name| name.as_str()).collect()
 }
 
 /// Every error of the data that was kept, with the bytes expected and found.
@@ -282,8 +295,9 @@ fn data_errors(job: &JobResult) -> Markup {
 /// The drawings of a phase: all jobs over time together, then latencies job by job; of many jobs behind a line each.
 fn phase_figures(run: &Run, phase: &PhaseResult, index: usize) -> Markup {
     let several = phase.jobs.len() > 1;
-    let points_max =
-        if phase.jobs.len() > FIGURES_OPEN_MAX { charts::POINTS_FEW } else { charts::POINTS_MAX };
+    let folded = phase.jobs.len() > FIGURES_OPEN_MAX;
+    let (points_max, steps_max) =
+        if folded { (charts::POINTS_FEW, STEPS_FEW) } else { (charts::POINTS_MAX, usize::MAX) };
     let marks = charts::events(run, index);
     let marked = |chart: Option<Chart>| chart.map(|chart| Chart { marks: marks.clone(), ..chart });
     // The only measured phase has its course at the top of the page.
@@ -307,20 +321,40 @@ fn phase_figures(run: &Run, phase: &PhaseResult, index: usize) -> Markup {
     let iops = charts::iops_over_time(&format!("p{index}-iops"), &phase.jobs).filter(|_| !on_top);
     let bandwidth = charts::bandwidth_over_time(&format!("p{index}-bandwidth"), &phase.jobs);
     let mut drawn = vec![marked(iops), marked(bandwidth)];
-    let folded = phase.jobs.len() > FIGURES_OPEN_MAX;
     if !folded {
         drawn.extend(jobs().flat_map(|(place, job)| latencies(place, job)));
     }
     drawn.push(charts::processors_over_time(&format!("p{index}-cpu"), &phase.evidence));
+    let map = |(place, job): (usize, &JobResult)| {
+        latency_map(job, &format!("p{index}-j{place}-map"), several, steps_max)
+    };
+    let mut all: Vec<Markup> = drawn.iter().flatten().map(figure).collect();
+    if folded {
+        return html! { (side_by_side(&all)) (folded_latencies(&phase.jobs, &|place, job| {
+            let mut drawn: Vec<Markup> = latencies(place, job).iter().flatten().map(figure).collect();
+            drawn.extend(map((place, job)));
+            side_by_side(&drawn)
+        })) };
+    }
+    all.extend(jobs().filter_map(map));
+    side_by_side(&all)
+}
+
+/// The latencies of many jobs, behind a line each.
+fn folded_latencies(jobs: &[JobResult], drawn: &dyn Fn(usize, &JobResult) -> Markup) -> Markup {
     html! {
-        (figures(drawn))
-        @if folded {
-            @for (place, job) in jobs().take(FIGURES_MAX) {
-                details { summary { "Latencies of " (job.name) } (figures(latencies(place, job))) }
-            }
-            @if phase.jobs.len() > FIGURES_MAX {
-                p .dim { "The latencies of " (phase.jobs.len() - FIGURES_MAX) " more jobs are not drawn." }
-            }
+        @for (place, job) in jobs.iter().enumerate().take(FIGURES_MAX) {
+            details { summary { "Latencies of " (job.name) } (drawn(place, job)) }
+        }
+        @if jobs.len() > FIGURES_MAX {
+            p .dim { "The latencies of " (jobs.len() - FIGURES_MAX) " more jobs are not drawn." }
         }
     }
+}
+
+/// How many I/Os of a job had which latency, over time.
+fn latency_map(job: &JobResult, id: &str, several: bool, steps_max: usize) -> Option<Markup> {
+    let map = charts::latency_map(id, job, steps_max)?;
+    let title = if several { format!("{}: {}", job.name, map.title) } else { map.title };
+    Some(heat_figure(&HeatMap { title, ..map }))
 }

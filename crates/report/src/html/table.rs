@@ -3,8 +3,9 @@
 use assay_results::run::{JobResult, LatencySummary, OpResult, PhaseResult, Row};
 use maud::{Markup, html};
 
-use crate::svg::strip;
-use crate::{conditions, format, hosts};
+use super::heat_figure;
+use crate::svg::{strip, strip_words};
+use crate::{charts, conditions, format, hosts};
 
 /// A cell of numbers under a head.
 pub(super) fn number(head: &str, value: &str) -> Markup {
@@ -31,16 +32,39 @@ pub(super) fn conditions_line(facts: &[String]) -> Markup {
 /// More hosts than this stand behind a line, with a picture of all of them in front.
 const HOSTS_SHOWN_MAX: usize = 12;
 
-/// A row per host of a job, where there are several.
-pub(super) fn hosts_of(phase: &PhaseResult, job: &JobResult) -> Markup {
+/// A row per host of a job, where there are several, and what each did over time. `outliers` are those that a check found.
+pub(super) fn hosts_of(phase: &PhaseResult, job: &JobResult, id: &str, outliers: &[&str]) -> Markup {
     let rows = hosts::of_job(phase, job);
-    let iops = hosts::iops(job);
+    let over_time = charts::worker_map(&format!("{id}-workers"), job);
+    let pictures = html! {
+        div .figures {
+            @if rows.len() > HOSTS_SHOWN_MAX { (strip_figure(&hosts::iops(job), outliers)) }
+            @if let Some(map) = &over_time { (heat_figure(map)) }
+        }
+    };
     html! {
         @if rows.len() > HOSTS_SHOWN_MAX {
-            p .figure-title { "IOPS of each of " (rows.len()) " hosts, in their order" }
-            (strip(&iops))
-            details { summary { "All " (rows.len()) " hosts" } (hosts_table(&rows)) }
-        } @else { (hosts_table(&rows)) }
+            (pictures)
+            details { summary { "All " (rows.len()) " workers" } (hosts_table(&rows)) }
+        } @else {
+            (hosts_table(&rows))
+            @if over_time.is_some() { (pictures) }
+        }
+    }
+}
+
+fn strip_figure(iops: &[(&str, Option<f64>)], outliers: &[&str]) -> Markup {
+    html! {
+        figure {
+            p .figure-title { "IOPS of each of " (iops.len()) " workers, in their order" }
+            (strip(iops, outliers))
+            figcaption {
+                @if !outliers.is_empty() {
+                    ul .legend { li { span .swatch .hot {} "differs from the others: " (outliers.join(", ")) } }
+                }
+                p { (strip_words(iops)) }
+            }
+        }
     }
 }
 

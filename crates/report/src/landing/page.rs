@@ -4,15 +4,14 @@ use maud::{Markup, html};
 
 use assay_results::run::{Finding, FindingSeverity};
 
-use super::heat::HOT;
-use super::{Facts, Landing, Part, heat};
-use crate::html::{document, figure, finding_cards};
+use super::bars::HOT;
+use super::{Facts, Landing, Part, bars};
+use crate::html::{document, figure, finding_cards, heat_figure};
 use crate::svg::COLOURS;
 use crate::text::sentence;
 
 /// What heat maps and bars need beside the style sheet of all pages.
-const STYLE: &str = "rect.heat { fill: var(--s1); } rect.heat-back { fill: var(--grid); fill-opacity: .45; } \
-     rect.bar.hot { fill: var(--bad); } .swatch.hot { --k: var(--bad); } .facts-table { margin: .6rem 0 1rem; } .change { margin: .2rem 0; } \
+const STYLE: &str = ".facts-table { margin: .6rem 0 1rem; } .change { margin: .2rem 0; } \
      figure.wide { grid-column: 1 / -1; }";
 
 /// The page.
@@ -67,20 +66,20 @@ fn section(part: &Part, index: usize) -> Markup {
             @for words in &part.words { p .words { (words) } }
             @for facts in &part.facts { (table(facts)) }
             div .figures {
-                @for (place, bars) in part.bars.iter().enumerate() {
+                @for (place, one) in part.bars.iter().enumerate() {
                     // What follows comes in pairs, before and after, which then stand side by side.
-                    figure .wide[!bars.repaired.is_empty()] {
-                        p .figure-title { (bars.title) }
-                        (heat::bars(bars, &format!("bars-{index}-{place}")))
+                    figure .wide[!one.repaired.is_empty()] {
+                        p .figure-title { (one.title) }
+                        (bars::bars(one, &format!("bars-{index}-{place}")))
                         figcaption {
-                            @if !bars.repaired.is_empty() {
+                            @if !one.repaired.is_empty() {
                                 ul .legend {
                                     li { span .swatch .s0 {} "before" }
                                     li { span class={ "swatch s" (3 % COLOURS) } {} "after the repair" }
                                 }
                             }
-                            @if let Some(even) = bars.even {
-                                @if bars.values.iter().any(|value| *value > HOT * even) {
+                            @if let Some(even) = one.even {
+                                @if one.values.iter().any(|value| *value > HOT * even) {
                                     ul .legend { li { span .swatch .hot {} "more than " (HOT) " times an even share" } }
                                 }
                                 p { "dashed line: an even share" }
@@ -88,13 +87,7 @@ fn section(part: &Part, index: usize) -> Markup {
                         }
                     }
                 }
-                @for map in &part.heat {
-                    figure {
-                        p .figure-title { (map.title) }
-                        (heat::map(map))
-                        figcaption { p { (map.description) " " (map.legend) } }
-                    }
-                }
+                @for map in &part.heat { (heat_figure(map)) }
                 @for chart in &part.charts { (figure(chart)) }
             }
         }

@@ -2,6 +2,8 @@
 
 use maud::{Markup, html};
 
+use assay_results::stats::median;
+
 use super::{COLOURS, Scale, px};
 use crate::format;
 
@@ -110,35 +112,58 @@ pub fn sparkline(values: &[f64], title: &str) -> Markup {
     }
 }
 
-/// A bar a value from left to right, from 0, with a line at their median: which of many differ is seen at once.
-pub fn strip(values: &[(&str, Option<f64>)]) -> Markup {
-    const LENGTH: f64 = 960.0;
-    const TALL: f64 = 60.0;
-    let mut known: Vec<f64> = values.iter().filter_map(|value| value.1).collect();
-    known.sort_by(f64::total_cmp);
-    let median = known.get(known.len() / 2).copied().unwrap_or(0.0);
+/// A bar a value from left to right, from 0, with a line at their median: which of many differ is seen at once. Those of `marked`
+/// have a colour of their own.
+pub fn strip(values: &[(&str, Option<f64>)], marked: &[&str]) -> Markup {
+    const LENGTH: f64 = 480.0;
+    const LEFT: f64 = 58.0;
+    const RIGHT: f64 = 8.0;
+    const TOP: f64 = 18.0;
+    const FLOOR: f64 = 176.0;
+    let known: Vec<f64> = values.iter().filter_map(|value| value.1).collect();
+    let middle = median(&known).unwrap_or(0.0);
     let scale = Scale::from_zero(known.iter().copied());
-    let wide = LENGTH / values.len().max(1) as f64;
-    let tall = |value: f64| scale.place(value) * (TALL - 2.0);
-    let (low, high) = (known.first().copied().unwrap_or(0.0), known.last().copied().unwrap_or(0.0));
-    let words = format!(
-        "lowest {}, median {}, highest {} (line: median)",
-        format::significant(low),
-        format::significant(median),
-        format::significant(high)
-    );
+    let wide = (LENGTH - LEFT - RIGHT) / values.len().max(1) as f64;
+    let y_of = |value: f64| FLOOR - scale.place(value) * (FLOOR - TOP);
+    let named_every = values.len().div_ceil(STRIP_NAMES_MAX).max(1);
     html! {
-        svg .strip viewBox={ "0 0 " (px(LENGTH)) " " (px(TALL)) } role="img" preserveAspectRatio="none" {
-            title { (words) }
-            @for (index, (name, value)) in values.iter().enumerate() {
-                @let value = value.unwrap_or(0.0);
-                rect .bar .s0 x=(px(index as f64 * wide)) width=(px((wide * 0.85).max(0.5))) y=(px(TALL - tall(value)))
-                    height=(px(tall(value))) { title { (name) ": " (format::significant(value)) } }
+        svg .chart viewBox={ "0 0 " (px(LENGTH)) " " (px(FLOOR + 24.0)) } role="img" {
+            title { (strip_words(values)) }
+            @for tick in scale.ticks() {
+                line .grid x1=(px(LEFT)) x2=(px(LENGTH - RIGHT)) y1=(px(y_of(tick))) y2=(px(y_of(tick))) {}
+                text .tick x=(px(LEFT - 6.0)) y=(px(y_of(tick) + 3.5)) text-anchor="end" { (format::significant(tick)) }
             }
-            line .one x1="0" x2=(px(LENGTH)) y1=(px(TALL - tall(median))) y2=(px(TALL - tall(median))) {}
+            text .label x="2" y="10" { "IOPS" }
+            @for (index, (name, value)) in values.iter().enumerate() {
+                @let (x, y) = (LEFT + index as f64 * wide, y_of(value.unwrap_or(0.0)));
+                rect class=(if marked.contains(name) { "bar hot" } else { "bar s0" }) x=(px(x)) width=(px((wide * 0.85).max(0.5)))
+                    y=(px(y)) height=(px(FLOOR - y)) { title { (name) ": " (value.map_or_else(|| format::NOTHING.to_owned(), format::significant)) } }
+                @if index % named_every == 0 { text .tick x=(px(x)) y=(px(FLOOR + 15.0)) { (name) } }
+            }
+            line .one x1=(px(LEFT)) x2=(px(LENGTH - RIGHT)) y1=(px(y_of(middle))) y2=(px(y_of(middle))) {}
         }
-        p .dim { (words) }
     }
+}
+
+/// Names below a [`strip`] at most.
+const STRIP_NAMES_MAX: usize = 7;
+
+/// The ends of a [`strip`] by name, and its median.
+pub fn strip_words(values: &[(&str, Option<f64>)]) -> String {
+    let known = || values.iter().filter_map(|(name, value)| Some((*name, (*value)?)));
+    let of = |end: Option<(&str, f64)>| {
+        end.map_or_else(
+            || format::NOTHING.to_owned(),
+            |(name, value)| format!("{name} {}", format::significant(value)),
+        )
+    };
+    format!(
+        "Lowest: {}; median: {} (line); highest: {}.",
+        of(known().min_by(|a, b| a.1.total_cmp(&b.1))),
+        median(&known().map(|(_, value)| value).collect::<Vec<_>>())
+            .map_or_else(|| format::NOTHING.to_owned(), format::significant),
+        of(known().max_by(|a, b| a.1.total_cmp(&b.1)))
+    )
 }
 
 #[cfg(test)]
@@ -161,6 +186,14 @@ mod tests {
         assert!(text(1.0).contains("width=\"96\"") && text(1.0).contains("x1=\"96\""), "{}", text(1.0));
         assert!(!text(2.0).contains("<path"));
         assert!(text(18.8).contains("width=\"192\"") && text(18.8).contains("<path"), "{}", text(18.8));
+    }
+
+    #[test]
+    fn the_ends_of_many_are_named_and_what_was_found_is_marked() {
+        let values = [("w1", Some(100.0)), ("w2", Some(40.0)), ("w3", None), ("w4", Some(101.0))];
+        let text = strip(&values, &["w2"]).into_string();
+        assert_eq!(text.matches("bar hot").count(), 1, "{text}");
+        assert!(text.contains("Lowest: w2 40.0; median: 100 (line); highest: w4 101."), "{text}");
     }
 
     #[test]

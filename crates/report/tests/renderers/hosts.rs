@@ -25,6 +25,7 @@ fn two_hosts() -> Run {
         measured_ns: 10_000_000_000,
         completion_ns: Some(WorkerLatency { p50: Some(100_000), p99: Some(900_000), max: 7_000_000 }),
         lost_because: Some(lost_because.to_owned()).filter(|why| !why.is_empty()),
+        over_time: None,
     };
     let host = |name: &str, share| HostPhase {
         name: name.to_owned(),
@@ -44,7 +45,12 @@ fn a_row_a_host_in_every_form() {
     let run = two_hosts();
     let terminal = run_summary(&run, &Style::plain(100));
     insta::assert_snapshot!(
-        terminal.lines().skip_while(|line| !line.contains("host ")).take(5).collect::<Vec<_>>().join("\n")
+        terminal
+            .lines()
+            .skip_while(|line| !line.trim_start().starts_with("host"))
+            .take(5)
+            .collect::<Vec<_>>()
+            .join("\n")
     );
     assert!(terminal.lines().all(|line| line.chars().count() <= 100));
     assert!(run_summary(&run, &Style { unicode: false, ..Style::plain(60) }).is_ascii());
@@ -54,7 +60,8 @@ fn a_row_a_host_in_every_form() {
     );
     let html = page(&run, &[]);
     assert!(
-        html.contains("lost: connection closed") && html.contains("300 operations outside it are left out")
+        html.contains("lost after 10 s: connection closed")
+            && html.contains("300 operations outside it are left out")
     );
 }
 

@@ -9,6 +9,7 @@ use assay_workload::Plan;
 
 use super::held::{HeldIntervals, in_order};
 use super::job::{JobTally, JobTotal, PartTotal, union};
+use super::over_time::{Grid, WorkerSteps};
 use super::points::PointSeries;
 use super::truth::cached_share;
 use crate::environment::Environment;
@@ -167,12 +168,7 @@ pub(super) fn of_several(
     hosts: &Hosts,
     starts: &Starts<'_>,
 ) -> GroupTotal {
-    let mut windows: BTreeMap<HostId, (u64, u64)> = BTreeMap::new();
-    for (host, window) in tallies.iter().flat_map(|(_, tally)| tally.windows()) {
-        let delay = starts.delay(host).0;
-        let shifted = (window.0.saturating_add(delay), window.1.saturating_add(delay));
-        windows.entry(host).and_modify(|known| *known = union(*known, shifted)).or_insert(shifted);
-    }
+    let windows = windows(&tallies, starts);
     let staying = || windows.iter().filter(|(host, _)| hosts.stays(**host, phase)).map(|(_, window)| *window);
     let within = staying().reduce(|a, b| (a.0.max(b.0), a.1.min(b.1))).filter(|(start, end)| start < end);
     let all = windows.values().copied().reduce(union).unwrap_or_default();
@@ -188,16 +184,18 @@ pub(super) fn of_several(
     let sources = held.iter().map(|(delay, _, _, held)| (*delay, held.iter())).collect();
     let mut jobs: Vec<(u32, JobTotal)> =
         tallies.iter().map(|(index, tally)| (*index, tally.outcomes_only())).collect();
-    for (source, mut interval) in in_order(sources) {
+    let grid_window = within.unwrap_or(all);
+    let period_ns = usual_length_ns(held.iter().map(|(.., held)| *held));
+    let grid = Grid::new(grid_window, period_ns, usize::MAX);
+    let mut steps = WorkerSteps::new(windows.len(), grid_window, period_ns);
+    for (source, interval) in in_order(sources) {
         let (delay, at, host, _) = held[source];
-        let key = &mut interval.key;
-        let length_ns = key.length_ns.max(1);
-        let middle = key.start_ns.saturating_add(delay).saturating_add(length_ns / 2);
-        let counted = within.is_none_or(|(start, end)| (start..=end).contains(&middle));
-        // Periods of hosts that began at different moments are one point where they lie closest.
-        let periods = delay.saturating_add(length_ns / 2) / length_ns;
-        key.start_ns = key.start_ns.saturating_add(periods.saturating_mul(length_ns));
-        points.feed(&interval);
+        let (key, length_ns) = (interval.key, interval.key.length_ns);
+        let began = key.start_ns.saturating_add(delay);
+        let counted =
+            within.is_none_or(|(start, end)| (start..=end).contains(&began.saturating_add(length_ns / 2)));
+        steps.feed(host, began, length_ns, interval.counts.data_ios());
+        points.feed_shared(&interval, began, grid);
         parts.entry(host).or_default().add(&interval, counted);
         if counted {
             jobs[at].1.counts.merge(&interval.counts);
@@ -215,7 +213,6 @@ pub(super) fn of_several(
         0 => all.1 - all.0,
         n => spans.iter().sum::<u64>() / n,
     };
-    let start_ns = within.unwrap_or(all).0;
     let common = within.or(apart).map(|(start, end)| CommonWindow {
         start_ns: start,
         length_ns: end - start,
@@ -234,12 +231,33 @@ pub(super) fn of_several(
             measured_ns: windows.get(&host).map_or(0, |window| window.1 - window.0),
             completion_ns: WorkerLatency::of_some(&part.completion),
             lost_because: hosts.lost_in(host, phase).map(|loss| loss.why.to_string()),
+            over_time: steps.of(host),
         }
     };
     let workers = hosts.0.keys().map(|host| worker(*host)).collect();
-    let window = (start_ns, start_ns.saturating_add(span_ns));
+    let window = (grid_window.0, grid_window.0.saturating_add(span_ns));
     let hosts = windows.into_keys().collect();
     GroupTotal { jobs, window, workers, common, hosts, points }
+}
+
+/// The measured part of each host, on the common time.
+fn windows(tallies: &[(u32, JobTally)], starts: &Starts<'_>) -> BTreeMap<HostId, (u64, u64)> {
+    let mut windows: BTreeMap<HostId, (u64, u64)> = BTreeMap::new();
+    for (host, window) in tallies.iter().flat_map(|(_, tally)| tally.windows()) {
+        let delay = starts.delay(host).0;
+        let shifted = (window.0.saturating_add(delay), window.1.saturating_add(delay));
+        windows.entry(host).and_modify(|known| *known = union(*known, shifted)).or_insert(shifted);
+    }
+    windows
+}
+
+/// The reporting period: the length in the middle of the first intervals of each.
+fn usual_length_ns<'a>(all: impl Iterator<Item = &'a HeldIntervals>) -> u64 {
+    const LOOKED_AT: usize = 5;
+    let first = all.flat_map(|held| held.iter().take(LOOKED_AT));
+    let mut lengths: Vec<u64> = first.map(|interval| interval.key.length_ns).collect();
+    lengths.sort_unstable();
+    lengths.get(lengths.len() / 2).copied().unwrap_or(0)
 }
 
 /// What is counted of a machine in a phase, with all workers that are processes of it.

@@ -198,7 +198,6 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
     if !counts.named.iter().any(|named| named.counted == Counted::InTotal) {
         together.forget_distributions();
     }
-
     let cpu_ns = evidence.cpu_user_ns.saturating_add(evidence.cpu_system_ns);
     JobResult {
         name: name.to_owned(),
@@ -232,6 +231,7 @@ pub(super) fn finish(name: &str, total: GroupTotal, phase: Option<&PlannedPhase>
         errors: counts.errors,
         errors_by_kind: errors_by_kind(&outcomes),
         data: DataChecks::merged(outcomes.iter().filter_map(|outcome| outcome.data.as_ref())),
+        latency_over_time: total.points.latencies(start_ns),
         series: total.points.finish(start_ns),
         evidence,
     }

@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
+use super::over_time::{Grid, LatencySteps};
 use crate::histogram::LatencyHistogram;
-use crate::interval::Interval;
+use crate::interval::{Interval, IntervalKey};
+use crate::over_time::LatencyOverTime;
 use crate::run::SeriesPoint;
 use crate::varint::{put, put_signed, take, take_signed};
 
@@ -76,34 +78,64 @@ pub(super) struct PointSeries {
     open: VecDeque<OpenPoint>,
     recent: VecDeque<DonePoint>,
     done: PackedPoints,
+    latencies: LatencySteps,
 }
 
 impl PointSeries {
     pub(super) fn feed(&mut self, interval: &Interval) {
         let key = interval.key;
-        let (ios, bytes) = (interval.counts.data_ios(), interval.counts.data_bytes());
-        let end_ns = key.start_ns.saturating_add(key.length_ns);
-        let near = |point: &&mut OpenPoint| {
-            // Half of the shorter: a period that became long because nobody collected it must not swallow the next one.
-            let length_ns = key.length_ns.min(point.end_ns.saturating_sub(point.start_ns));
-            point.start_ns.abs_diff(key.start_ns) <= length_ns / 2
-        };
-        if let Some(point) = self.open.iter_mut().rev().find(near) {
-            point.start_ns = point.start_ns.min(key.start_ns);
-            point.end_ns = point.end_ns.max(end_ns);
-            point.ios = point.ios.saturating_add(ios);
-            point.bytes = point.bytes.saturating_add(bytes);
-            interval.counts.add_data_completion(&mut point.completion);
-            return;
-        }
-        if let Some(point) = self.recent.iter_mut().rev().find(|point| point.start_ns == key.start_ns) {
-            point.ios = point.ios.saturating_add(ios);
-            point.bytes = point.bytes.saturating_add(bytes);
-            return;
-        }
         let mut completion = LatencyHistogram::default();
         interval.counts.add_data_completion(&mut completion);
-        self.open.push_back(OpenPoint { start_ns: key.start_ns, end_ns, ios, bytes, completion });
+        self.latencies.feed(key, &completion);
+        let end_ns = key.start_ns.saturating_add(key.length_ns);
+        let (ios, bytes) = (interval.counts.data_ios(), interval.counts.data_bytes());
+        self.add(OpenPoint { start_ns: key.start_ns, end_ns, ios, bytes, completion });
+    }
+
+    /// Adds what a host did in a period that began at `start_ns` of the common time, to the steps of `grid` it lies in. Periods of hosts
+    /// drift apart; taken as they are, they would overlap, and the rates over them would be too low.
+    pub(super) fn feed_shared(&mut self, interval: &Interval, start_ns: u64, grid: Grid) {
+        let (ios, bytes) = (interval.counts.data_ios(), interval.counts.data_bytes());
+        let key = IntervalKey { start_ns, ..interval.key };
+        let mut all = LatencyHistogram::default();
+        interval.counts.add_data_completion(&mut all);
+        self.latencies.feed(key, &all);
+        let mut completion = Some(all);
+        for (step, low, high) in grid.parts(start_ns, key.length_ns) {
+            let part = |all: u64| {
+                let until = |share: f64| (all as f64 * share).round() as u64;
+                until(high).saturating_sub(until(low))
+            };
+            // Latencies have no time within the period: they go to the step with its middle.
+            let has_middle = low <= 0.5 && 0.5 < high;
+            let completion = completion.take_if(|_| has_middle).unwrap_or_default();
+            let (start_ns, length_ns) = grid.step(step);
+            let (ios, bytes) = (part(ios), part(bytes));
+            self.add(OpenPoint { start_ns, end_ns: start_ns + length_ns, ios, bytes, completion });
+        }
+    }
+
+    fn add(&mut self, part: OpenPoint) {
+        let length_ns = part.end_ns.saturating_sub(part.start_ns);
+        let near = |point: &&mut OpenPoint| {
+            // Half of the shorter: a period that became long because nobody collected it must not swallow the next one.
+            let length_ns = length_ns.min(point.end_ns.saturating_sub(point.start_ns));
+            point.start_ns.abs_diff(part.start_ns) <= length_ns / 2
+        };
+        if let Some(point) = self.open.iter_mut().rev().find(near) {
+            point.start_ns = point.start_ns.min(part.start_ns);
+            point.end_ns = point.end_ns.max(part.end_ns);
+            point.ios = point.ios.saturating_add(part.ios);
+            point.bytes = point.bytes.saturating_add(part.bytes);
+            point.completion.merge(&part.completion);
+            return;
+        }
+        if let Some(point) = self.recent.iter_mut().rev().find(|point| point.start_ns == part.start_ns) {
+            point.ios = point.ios.saturating_add(part.ios);
+            point.bytes = point.bytes.saturating_add(part.bytes);
+            return;
+        }
+        self.open.push_back(part);
         if self.open.len() > OPEN_MAX {
             self.close_oldest();
         }
@@ -144,6 +176,11 @@ impl PointSeries {
         }
     }
 
+    /// Completion latencies over time.
+    pub(super) fn latencies(&self, origin_ns: u64) -> Option<LatencyOverTime> {
+        self.latencies.finish(origin_ns)
+    }
+
     /// The points in order of time, counted from `origin_ns` after the start of the phase.
     pub(super) fn finish(mut self, origin_ns: u64) -> Vec<SeriesPoint> {
         self.join_rest();
@@ -181,7 +218,7 @@ impl PointSeries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interval::{IntervalKey, JobCounts};
+    use crate::interval::JobCounts;
 
     fn interval(start_ns: u64, length_ns: u64, ios: u64) -> Interval {
         let mut counts = JobCounts::default();
@@ -213,6 +250,29 @@ mod tests {
         assert_eq!(at.bytes_per_s, 200.0 * 4096.0 / at.length_s);
         assert!(at.p50_ns.is_some_and(|ns| (120_000..130_000).contains(&ns)), "{at:?}");
         assert!(at.p99_ns.is_some_and(|ns| (7_500_000..8_000_000).contains(&ns)), "{at:?}");
+    }
+
+    #[test]
+    fn hosts_whose_periods_drift_apart_make_one_rate() {
+        const SECOND: u64 = 1_000_000_000;
+        let grid = Grid::new((0, 60 * SECOND), SECOND, usize::MAX);
+        let mut all: Vec<Interval> = (0..60).map(|n| interval(n * SECOND, SECOND, 1000)).collect();
+        // The other collects its periods late, each by a different time: as many a second, in fewer, longer ones.
+        let mut start_ns = 0;
+        while start_ns < 60 * SECOND {
+            let length_ns = (SECOND + start_ns % 700_000_001).min(60 * SECOND - start_ns);
+            all.push(interval(start_ns, length_ns, length_ns / 1_000_000));
+            start_ns += length_ns;
+        }
+        all.sort_by_key(|interval| interval.key.start_ns);
+        let mut series = PointSeries::default();
+        all.iter().for_each(|interval| series.feed_shared(interval, interval.key.start_ns, grid));
+        let points = series.finish(0);
+        assert_eq!(points.len(), 60);
+        assert!(points.iter().all(|point| (point.iops - 2000.0).abs() < 3.0), "{points:?}");
+        let ios: f64 = points.iter().map(|point| point.iops * point.length_s).sum();
+        let fed: u64 = all.iter().map(|interval| interval.counts.data_ios()).sum();
+        assert_eq!(ios.round() as u64, fed);
     }
 
     #[test]

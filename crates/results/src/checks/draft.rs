@@ -81,9 +81,12 @@ impl Draft {
     }
 }
 
-/// A share of 1 in per cent: `0.4 %`, `7 %`, `100 %`.
+/// A share of 1 in per cent: `0.4 %`, `7 %`, `100 %`. What is not all of it does not read as all.
 pub(super) fn percent(share: f64) -> String {
     let tenths = (share * 1000.0).round() / 10.0;
+    if (0.99..1.0).contains(&share) {
+        return format!("{:.1} %", (share * 1000.0).floor() / 10.0);
+    }
     if tenths.abs() < 10.0 && tenths != tenths.round() {
         format!("{tenths:.1} %")
     } else {

@@ -12,6 +12,7 @@ use crate::event::{HostClock, HostId, LostReason};
 use crate::evidence::{QuietWindow, Remark, WorkerReport};
 use crate::fixture;
 use crate::hosts::{CommonWindow, HostLoss, HostPhase, RunHost};
+use crate::over_time::IopsOverTime;
 use crate::run::{LatencySummary, Metric, Run};
 
 #[cfg(feature = "schema")]
@@ -49,7 +50,9 @@ fn full_run() -> Run {
     let metric = Metric { value: 1.5, unit: "TPM".to_owned(), n: 3, interval: Some((1.0, 2.0)), basis: None };
     phase.metrics.insert("transactions".to_owned(), metric);
     let job = &mut phase.jobs[0];
-    job.evidence.workers.push(WorkerReport::default());
+    let over_time = Some(IopsOverTime { step_s: 1.0, iops: vec![1.5, 2.0] });
+    job.evidence.workers.push(WorkerReport { over_time, ..WorkerReport::default() });
+    assert!(job.latency_over_time.is_some());
     job.evidence.common = Some(CommonWindow::default());
     job.lateness_ns = Some(LatencySummary::default());
     job.flush = job.read.clone();

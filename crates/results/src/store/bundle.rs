@@ -154,7 +154,9 @@ impl Bundle {
         let run: Run =
             serde_json::from_slice(run.1).map_err(|error| refused(format!("{RUN_FILE}: {error}")))?;
         let is_id = (1..=ID_CHARS_MAX).contains(&run.id.len())
-            && run.id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            && run.id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            // The word for the newest run.
+            && run.id != "last";
         if run.schema != SCHEMA || run.id != manifest.id || !is_id {
             return Err(refused(format!("{RUN_FILE}: schema '{}', id '{}'", run.schema, run.id)));
         }

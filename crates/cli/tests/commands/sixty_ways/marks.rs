@@ -91,7 +91,7 @@ fn what_jobs_left_is_removed_and_nothing_beside_it() {
     let said = scene.world.assay(&["run", "job.fio"]).ended(0);
     assert!(said.err.contains("left 1 file of 64 KiB") && said.err.contains("assay cleanup"), "{}", said.err);
     let said = scene.world.assay(&["cleanup", path_text(&scene.world.data())]).ended(0);
-    assert!(said.out.contains("removed from") && said.out.contains("1 files, 64 KiB"), "{}", said.out);
+    assert!(said.out.contains("removed from") && said.out.contains("1 file, 64 KiB"), "{}", said.out);
     assert!(!made.exists() && scene.victim().exists() && mine.exists());
     scene.world.assay(&["run", "job.fio", "-q"]).ended(0);
     scene.world.assay(&["cleanup", "data/x"]).ended(0);

@@ -161,7 +161,11 @@ fn totals_are_over_the_time_in_which_all_measured() {
     assert_eq!(job.total.ios, (2001 + 2002 + 2003 + 2004) + (2000 + 2001 + 2002 + 2003) + 2001);
     assert_eq!((job.measured_s, job.workers, job.outstanding_io), (4.0, 3, 24));
     let points: Vec<f64> = job.series.iter().map(|point| point.iops).collect();
-    assert_eq!(points, [4000.0, 6002.0, 4003.0, 4005.0, 4007.0, 2004.0]);
+    assert_eq!(points, [6002.0, 4003.0, 4005.0, 4007.0], "over the common time, as the total");
+    let courses = job.evidence.workers.iter().map(|worker| worker.over_time.as_ref().unwrap().iops.clone());
+    let courses: Vec<Vec<f64>> = courses.collect();
+    assert_eq!(courses[1], [2000.0, 2001.0, 2002.0, 2003.0]);
+    assert_eq!(courses[2], [2001.0, 0.0, 0.0, 0.0], "the lost one");
     let skews: Vec<_> =
         job.evidence.workers.iter().map(|worker| (worker.start_skew_ns, worker.start_error_ns)).collect();
     assert_eq!(skews, [(0, 0), (1_000_000_000, 2_000_000), (0, 0)]);

@@ -98,4 +98,8 @@ fn links_and_ids_that_are_paths_are_refused() {
     run.id = "../../x".to_owned();
     let bytes = export_run(directory.path(), &run, false).expect("a bundle");
     assert!(refusal(&bytes).contains("id '../../x'"));
+    // The word for the newest run.
+    run.id = "last".to_owned();
+    let bytes = export_run(directory.path(), &run, false).expect("a bundle");
+    assert!(refusal(&bytes).contains("id 'last'"));
 }
