@@ -304,6 +304,39 @@ impl Reader<'_> {
         }
     }
 
+    fn status_interval(&mut self, text: &str, place: &WordPosition) {
+        let (message, help) = match milliseconds(text) {
+            Some(ms) if ms >= STATUS_MS_MIN => {
+                self.program.status_interval = Some(Duration::from_millis(ms));
+                self.status = Some(place.clone());
+                return;
+            }
+            Some(_) => (format!("--status-interval={text} is too small"), "100ms or more"),
+            None => (format!("--status-interval={text} is no time"), "seconds, or 500ms"),
+        };
+        self.builder.report.error("fio-program-option", place, message, help);
+    }
+
+    fn client(&mut self, text: &str, place: &WordPosition) {
+        match client(text, !self.files.is_empty()) {
+            Ok(host) => self.program.clients.push(host.to_owned()),
+            Err((what, fix)) => {
+                let message = format!("--client={text} {what}");
+                self.builder.report.error("fio-program-option", place, message, &fix);
+            }
+        }
+    }
+
+    fn debug(&mut self, about: &str, place: &WordPosition) {
+        self.program.shows_seeds |= about.split(',').any(|about| about == "random");
+        if about.split(',').any(|about| about != "random") {
+            let message =
+                format!("`{}`: of fio's debugging messages only the seeds of random are printed", place.word);
+            let help = "-v before the options of fio";
+            self.builder.report.loss("fio-program-option", Affects::Report, place, message, help);
+        }
+    }
+
     fn set(&mut self, setting: Setting, value: Option<String>, place: &WordPosition) {
         let program = &mut self.program;
         let text = value.as_deref().unwrap_or_default();
@@ -348,30 +381,10 @@ impl Reader<'_> {
                 "never" => program.eta = Eta::Never,
                 _ => wrong(format!("--eta={text} is none of fio's"), "auto, always or never"),
             },
-            Setting::StatusInterval => match milliseconds(text) {
-                Some(ms) if ms >= STATUS_MS_MIN => {
-                    program.status_interval = Some(Duration::from_millis(ms));
-                    self.status = Some(place.clone());
-                }
-                Some(_) => wrong(format!("--status-interval={text} is too small"), "100ms or more"),
-                None => wrong(format!("--status-interval={text} is no time"), "seconds, or 500ms"),
-            },
-            Setting::Debug => {
-                program.shows_seeds |= text.split(',').any(|about| about == "random");
-                if text.split(',').any(|about| about != "random") {
-                    let message = format!(
-                        "`{}`: of fio's debugging messages only the seeds of random are printed",
-                        place.word
-                    );
-                    let help = "-v before the options of fio";
-                    self.builder.report.loss("fio-program-option", Affects::Report, place, message, help);
-                }
-            }
+            Setting::StatusInterval => self.status_interval(text, place),
+            Setting::Debug => self.debug(text, place),
             Setting::WarningsFatal => program.strict = true,
-            Setting::Client => match client(text, !self.files.is_empty()) {
-                Ok(host) => program.clients.push(host.to_owned()),
-                Err((what, fix)) => wrong(format!("--client={text} {what}"), &fix),
-            },
+            Setting::Client => self.client(text, place),
             Setting::OptionHelp | Setting::EngineHelp => {
                 let help = if matches!(setting, Setting::OptionHelp) { option_help } else { engine_help };
                 match help(value.as_deref()) {

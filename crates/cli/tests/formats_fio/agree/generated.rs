@@ -107,23 +107,9 @@ fn job(draw: &mut Draw) -> Job {
     );
     // Reads and writes of a walk have cursors of their own: how far each comes depends on the mix.
     let mut places = sizes && random || rw == "rw";
-    let mut zones = false;
-    if random && !sizes && draw.one_in(4) {
-        lines += draw.of(&[
-            ("norandommap\n", 136),
-            ("random_distribution=zipf:1.1\n", 15),
-            ("percentage_random=60\n", 11),
-            ("random_distribution=normal:20\n", 3),
-        ]);
-        places = true;
-    } else if !sizes && rw != "rw" && draw.one_in(8) {
-        // Zones hold whole blocks, and the file whole zones; the bytes are given, so that no pass ends the job.
-        lines += draw.of(&[("zonesize=64k\nzoneskip=64k\n", 10), ("zonesize=64k\nzonerange=128k\n", 3)]);
-        lines += "zonemode=strided\nio_size=512k\nfilesize=1m\nsize=1m\n";
-        zones = true;
-        // fio 3.33 forgets which blocks of a zone were done only where the bytes so far are whole zones.
-        places |= random && lines.contains("zonerange");
-    }
+    let (placed, drawn, zones) = placement(draw, rw, sizes);
+    lines += placed;
+    places |= drawn;
     if rw.ends_with("rw") {
         let _ = writeln!(lines, "rwmixread={}", draw.of(&[("70", 4), ("30", 2), ("90", 1)]));
     }
@@ -150,6 +136,30 @@ fn job(draw: &mut Draw) -> Job {
         places |= random && (limit.starts_with("io_size") || limit.starts_with("number_ios"));
     }
     Job { lines, sizes, places, clones }
+}
+
+/// Where blocks go: the lines, whether places are drawn, and whether there are zones.
+fn placement(draw: &mut Draw, rw: &str, sizes: bool) -> (&'static str, bool, bool) {
+    let random = rw.starts_with("rand");
+    if random && !sizes && draw.one_in(4) {
+        let lines = draw.of(&[
+            ("norandommap\n", 136),
+            ("random_distribution=zipf:1.1\n", 15),
+            ("percentage_random=60\n", 11),
+            ("random_distribution=normal:20\n", 3),
+        ]);
+        return (lines, true, false);
+    }
+    if sizes || rw == "rw" || !draw.one_in(8) {
+        return ("", false, false);
+    }
+    // Zones hold whole blocks, and the file whole zones; the bytes are given, so that no pass ends the job.
+    let lines = draw.of(&[
+        ("zonemode=strided\nzonesize=64k\nzoneskip=64k\nio_size=512k\nfilesize=1m\nsize=1m\n", 10),
+        ("zonemode=strided\nzonesize=64k\nzonerange=128k\nio_size=512k\nfilesize=1m\nsize=1m\n", 3),
+    ]);
+    // fio 3.33 forgets which blocks of a zone were done only where the bytes so far are whole zones.
+    (lines, random && lines.contains("zonerange"), true)
 }
 
 fn limit(draw: &mut Draw, mixed: bool) -> &'static str {
