@@ -44,11 +44,13 @@ PLAN
 workers() { ip netns pids "assay$1" | xargs -r ps -o pid=,stat=,args= -p 2>/dev/null | awk '$2 !~ /Z/ && / worker$/ {print $1}'; }
 
 begin() { # more words
+    # What a worker was writing when it was killed needs consent.
+    rm -f "$dir"/home*/data.bin
     "$assay" run "$dir/plan.toml" --json --quiet "$@" \
         --on "ssh:root@10.231.1.2:$dir/home1,root@10.231.2.2:$dir/home2" >"$dir/run.json" 2>"$dir/said" &
     run=$!
     for _ in $(seq 300); do
-        journal=$(ls -t "$ASSAY_RUNS"/*/journal.jsonl 2>/dev/null | head -n 1)
+        journal=$(ls -t "$ASSAY_RUNS"/*/journal.jsonl 2>/dev/null | head -n 1 || true)
         if [ -n "$journal" ] && [ "$(grep -c '"started"' "$journal")" -ge 2 ] && [ "$journal" != "${last:-}" ]; then break; fi
         sleep 0.1
     done

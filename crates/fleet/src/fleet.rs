@@ -143,10 +143,11 @@ pub struct Fleet {
 fn check_found(worker: &str, workload: &Workload, found: &Inventory) -> Result<(), FleetError> {
     for target in workload.targets.iter().filter(|target| target.size.is_none()) {
         let Some(facts) = found.targets.get(&target.name) else { continue };
-        let used = |job: &&Job| job.targets.contains(&target.name);
+        // Trees and applications make what they need in a directory.
+        let used = |job: &&Job| job.targets.contains(&target.name) && job.is_blocks();
         let jobs = || workload.phases.iter().flat_map(|phase| &phase.jobs).filter(used);
         let what = match facts.kind {
-            TargetKind::Directory if jobs().all(|job| job.tree.is_none()) => "is a directory",
+            TargetKind::Directory => "is a directory",
             TargetKind::File if facts.existing_bytes == 0 => "does not exist or is empty",
             _ => continue,
         };

@@ -68,7 +68,14 @@ fn a_limit_of_files_reached_while_results_are_written_keeps_what_was_measured() 
     let file = job(&world, "size=1m\nrw=randread\nbs=4k\nruntime=1\ntime_based\n");
     world.assay(&["run", &file, "-q"]).ended(0);
     // SIGXFSZ ends a process by default; units of 512 or 1,024 bytes.
-    for limit in ["-f 1", "-f 8"] {
+    let said = limited(&world, "-f 1", &["run", &file, "--json"]).ended(1);
+    assert!(
+        said.err.contains("no run can be kept in") && said.err.contains("File too large"),
+        "{}",
+        said.err
+    );
+    assert_eq!(said.out, "", "nothing was measured");
+    for limit in ["-f 32", "-f 48"] {
         let said = limited(&world, limit, &["run", &file, "--json"]).ended(1);
         assert!(first_job(&json(&said.out))["read"]["ios"].as_u64() > Some(0), "{limit}: {}", said.out);
         assert!(said.err.contains("File too large"), "{limit}: {}", said.err);

@@ -54,7 +54,7 @@ fn space_that_runs_out_on_the_way_is_told_and_what_was_measured_is_kept() {
 #[test]
 fn a_result_is_shown_even_if_it_cannot_be_kept() {
     let world = World::new();
-    let Some(mounted) = Mounted::tmpfs(&world.path().join("runs"), "size=16k,nr_inodes=16") else { return };
+    let Some(mounted) = Mounted::tmpfs(&world.path().join("runs"), "size=64k,nr_inodes=16") else { return };
     let said = world.quick(&[]);
     assert!(matches!(said.code, Some(0 | 1)), "{:?}", said.code);
     assert!(said.out.contains(crate::world::TEST), "measured and not shown: {}{}", said.out, said.err);

@@ -251,8 +251,8 @@ pub(super) const STRIDES_KEYS: Table<Strides> = Table {
     who: "'strides'",
     example: "strides = { zone = \"1MiB\", turn = \"256KiB\", skip = \"7MiB\" }",
     sections: &[&[
-        key!(must "zone", BLOCK_SIZE, zone_bytes, "required", "the length of a zone"),
-        key!(must "turn", BLOCK_SIZE, turn_bytes, "required", "so many bytes are moved in a zone before the next one"),
+        key!(must "zone", SIZE, zone_bytes, "required", "the length of a zone"),
+        key!(must "turn", SIZE, turn_bytes, "required", "so many bytes are moved in a zone before the next one"),
         key!(set "skip", SIZE, skip_bytes, "0", "left out between a zone and the next one"),
     ]],
 };

@@ -70,7 +70,7 @@ impl RunRecorder {
     /// # Errors
     /// [`StoreError::NotBegun`]; what was made of the run is gone again.
     pub fn begun(self) -> Result<Self, StoreError> {
-        let Some(reason) = self.problems().into_iter().next() else { return Ok(self) };
+        let Some(reason) = self.journal.problem(JOURNAL_FILE, "line") else { return Ok(self) };
         let path = self.dir.path().to_owned();
         for name in [SERIES_FILE, PLAN_FILE, JOURNAL_FILE] {
             let _ = std::fs::remove_file(path.join(name));
