@@ -12,9 +12,14 @@ const PLAN: &str = r#"name = "cut"
 name = "data"
 path = "data.bin"
 size = "4m"
+[[target]]
+name = "other"
+path = "other.bin"
+size = "64k"
 [[phase]]
 name = "fill"
 [[phase.job]]
+targets = ["data"]
 op = "write"
 block_size = "64k"
 pattern = "sequential"
@@ -23,6 +28,7 @@ content = { verify = true }
 [[phase]]
 name = "slow"
 [[phase.job]]
+targets = ["other"]
 op = "read"
 block_size = "4k"
 pattern = "random"
@@ -32,6 +38,7 @@ runtime = "3s"
 name = "check"
 kind = "verify"
 [[phase.job]]
+targets = ["data"]
 op = "read"
 block_size = "64k"
 pattern = "sequential"
@@ -60,7 +67,7 @@ fn a_file_that_is_cut_short_between_phases_is_called_that() {
     while fs::metadata(&data).map_or(0, |meta| meta.len()) < 4 << 20 && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(10));
     }
-    // In the slow phase, whose reads may meet the end.
+    // In the slow phase, which reads another file.
     std::thread::sleep(Duration::from_secs(1));
     let file = fs::OpenOptions::new().write(true).open(&data).expect("the file");
     file.set_len((4 << 20) - 4096).expect("cut");
