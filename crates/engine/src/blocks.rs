@@ -212,18 +212,23 @@ impl BlockThread<'_> {
         engine: E,
         fallback: Option<String>,
     ) -> Result<Box<dyn JobRunner>, EngineError> {
-        Ok(if self.slice.rate.is_some() {
-            Box::new(self.runner::<E, true>(engine, fallback)?)
-        } else {
-            Box::new(self.runner::<E, false>(engine, fallback)?)
+        let capabilities = engine.capabilities();
+        let detail = JobLoop::<E, RealClock, false, true>::times_each_call(capabilities)
+            || self.times_calls()
+            || self.prepared.blocks.trace.is_some();
+        Ok(match (self.slice.rate.is_some(), detail) {
+            (true, true) => Box::new(self.runner::<E, true, true>(engine, fallback)?),
+            (true, false) => Box::new(self.runner::<E, true, false>(engine, fallback)?),
+            (false, true) => Box::new(self.runner::<E, false, true>(engine, fallback)?),
+            (false, false) => Box::new(self.runner::<E, false, false>(engine, fallback)?),
         })
     }
 
-    fn runner<E: AnyEngine, const OPEN: bool>(
+    fn runner<E: AnyEngine, const OPEN: bool, const DETAIL: bool>(
         &self,
         engine: E,
         engine_fallback: Option<String>,
-    ) -> Result<LoopRunner<E, OPEN>, EngineError> {
+    ) -> Result<LoopRunner<E, OPEN, DETAIL>, EngineError> {
         let (context, job, slice) = (&self.prepared.context, self.job, self.slice);
         let blocks = self.prepared.blocks;
         let open =
@@ -299,9 +304,9 @@ fn pass_hook(job: &PlannedJob, open: &OpenTargets) -> Option<PassHook> {
 }
 
 /// The loop of one thread, with what it works on.
-struct LoopRunner<E: AnyEngine, const OPEN: bool> {
+struct LoopRunner<E: AnyEngine, const OPEN: bool, const DETAIL: bool> {
     // The engine goes before the files it may still use.
-    job_loop: JobLoop<E, RealClock, OPEN>,
+    job_loop: JobLoop<E, RealClock, OPEN, DETAIL>,
     open: OpenTargets,
     /// Of each of its targets, where it is kept in one.
     journals: Vec<Option<TargetJournal>>,
@@ -310,7 +315,7 @@ struct LoopRunner<E: AnyEngine, const OPEN: bool> {
     engine_fallback: Option<String>,
 }
 
-impl<E: AnyEngine, const OPEN: bool> LoopRunner<E, OPEN> {
+impl<E: AnyEngine, const OPEN: bool, const DETAIL: bool> LoopRunner<E, OPEN, DETAIL> {
     /// One step, or all of them. The only place that the loop is compiled into, so that it is compiled once.
     #[inline(never)]
     fn steps(&mut self, all: bool) -> Result<Pending, EngineError> {
@@ -346,7 +351,7 @@ impl<E: AnyEngine, const OPEN: bool> LoopRunner<E, OPEN> {
     }
 }
 
-impl<E: AnyEngine, const OPEN: bool> JobRunner for LoopRunner<E, OPEN> {
+impl<E: AnyEngine, const OPEN: bool, const DETAIL: bool> JobRunner for LoopRunner<E, OPEN, DETAIL> {
     fn arm(&mut self, start_ns: u64) {
         self.job_loop.arm(start_ns);
     }

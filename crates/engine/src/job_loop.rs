@@ -15,7 +15,7 @@ use crate::buffers::MappedBuffers;
 use crate::flow::FlowShare;
 use crate::in_flight::InFlight;
 use crate::recorder::{Latency, Recorder};
-use crate::seam::{Clock, Completion, Completions, Engine, EngineError, Io, OpenTarget, Wait};
+use crate::seam::{Capabilities, Clock, Completion, Completions, Engine, EngineError, Io, OpenTarget, Wait};
 use crate::tracing::IoTrace;
 
 mod abandon;
@@ -98,8 +98,9 @@ pub struct LoopEnd {
     pub queue_full: bool,
 }
 
-/// The step machine. `OPEN`: operations have intended arrival times.
-pub struct JobLoop<E: Engine, C: Clock, const OPEN: bool> {
+/// The step machine. `OPEN`: operations have intended arrival times. `DETAIL`: submitting calls are timed, or each I/O is written down;
+/// without it neither is, whatever is asked for, and nothing of it is in the path.
+pub struct JobLoop<E: Engine, C: Clock, const OPEN: bool, const DETAIL: bool> {
     // The engine goes before the buffers it may still write to.
     engine: E,
     clock: C,
@@ -140,7 +141,9 @@ pub struct JobLoop<E: Engine, C: Clock, const OPEN: bool> {
     end: LoopEnd,
 }
 
-impl<E: Engine + std::fmt::Debug, C: Clock, const OPEN: bool> std::fmt::Debug for JobLoop<E, C, OPEN> {
+impl<E: Engine + std::fmt::Debug, C: Clock, const OPEN: bool, const DETAIL: bool> std::fmt::Debug
+    for JobLoop<E, C, OPEN, DETAIL>
+{
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "JobLoop {{ engine: {:?}, outstanding: {} }}", self.engine, self.outstanding)
     }
@@ -173,7 +176,7 @@ pub struct LoopParts<E, C> {
     pub pass_hook: Option<PassHook>,
 }
 
-impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
+impl<E: Engine, C: Clock, const OPEN: bool, const DETAIL: bool> JobLoop<E, C, OPEN, DETAIL> {
     /// A loop at rest; the first step starts it.
     pub fn new(parts: LoopParts<E, C>, source: Box<dyn OpSource>) -> Self {
         let depth = parts.spec.depth;
@@ -207,8 +210,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
             blocks: capabilities.blocks,
             draining: false,
             flow: None,
-            // These calls cannot wait, and so are timed for nothing.
-            timed: capabilities.blocks && capabilities.asynchronous && !capabilities.submit_and_wait,
+            timed: Self::times_each_call(capabilities),
             trace: None,
             end: LoopEnd::default(),
         }
@@ -219,6 +221,11 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     pub fn in_flow(mut self, flow: Option<FlowShare>) -> Self {
         self.flow = flow;
         self
+    }
+
+    /// Whether each submitting call of an engine is timed without being asked for: calls that cannot wait are timed for nothing.
+    pub fn times_each_call(capabilities: Capabilities) -> bool {
+        capabilities.blocks && capabilities.asynchronous && !capabilities.submit_and_wait
     }
 
     /// The same loop with each I/O written down, where there is a trace.
@@ -318,7 +325,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         {
             let latency_ns = now.saturating_sub(group.issued_ns);
             recorder.latency(Latency::Completion, group.op, latency_ns, group.count);
-            if self.timed {
+            if DETAIL && self.timed {
                 let service_ns = now.saturating_sub(group.submitted_ns);
                 recorder.latency(Latency::Service, group.op, service_ns, group.count);
             }
@@ -332,9 +339,9 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         let issued_ns = slot.issued_ns();
         let (kind, target, len) = slot.what();
         let (op, intended) = (usize::from(kind).min(3), slot.intended_ns());
-        let submitted_ns = if self.timed { slot.submitted_ns() } else { 0 };
+        let submitted_ns = if DETAIL && self.timed { slot.submitted_ns() } else { 0 };
         self.outstanding -= 1;
-        if let Some(trace) = self.trace.as_mut() {
+        if DETAIL && let Some(trace) = self.trace.as_mut() {
             trace.completed(completion.slot, now);
         }
         if completion.result != len as i32 && !(op >= 2 && completion.result == 0) {
@@ -526,7 +533,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         if self.engine.queue(io).is_err() {
             return self.refused();
         }
-        if let Some(trace) = self.trace.as_mut() {
+        if DETAIL && let Some(trace) = self.trace.as_mut() {
             trace.queued(&io);
         }
         self.pending.push(io.slot);
@@ -583,7 +590,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
 
     #[inline(always)]
     fn stamp(&mut self, now: u64) {
-        if let Some(trace) = self.trace.as_mut() {
+        if DETAIL && let Some(trace) = self.trace.as_mut() {
             trace.issued(now);
         }
         for &slot_index in self.pending.as_slice() {
@@ -626,10 +633,10 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     fn submit(&mut self, wait: Wait, submitting: usize, stamp: u64) -> Result<Pending, EngineError> {
         let sample = submitting > 0 && self.batch.samples();
         let mut reap_wait = if self.batch.polled() { Wait::Poll } else { wait };
-        if sample || self.timed || !self.submit_and_wait {
+        if sample || DETAIL && self.timed || !self.submit_and_wait {
             let done = self.engine.submit(Wait::Poll)?;
             // In virtual time the call takes none, and a sample says so as well.
-            if submitting > 0 && (self.timed || !done.waited && (sample || self.blocks)) {
+            if submitting > 0 && (DETAIL && self.timed || !done.waited && (sample || self.blocks)) {
                 self.record_submit(stamp);
             }
         } else if self.engine.submit(wait)?.waited {
@@ -648,9 +655,9 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     fn record_submit(&mut self, stamp: u64) {
         let now = self.clock.now_ns();
         let took = now.saturating_sub(stamp);
-        if self.timed {
+        if DETAIL && self.timed {
             self.pending.as_slice().iter().for_each(|&slot| self.slots.at(slot).submitted(now));
-            if let Some(trace) = self.trace.as_mut() {
+            if DETAIL && let Some(trace) = self.trace.as_mut() {
                 trace.submitted(now);
             }
         }

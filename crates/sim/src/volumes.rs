@@ -137,7 +137,7 @@ impl PreparedVolumes<'_> {
 
 /// The loop of one thread.
 struct SimRunner<const OPEN: bool> {
-    job_loop: JobLoop<SimEngine, SimClock, OPEN>,
+    job_loop: JobLoop<SimEngine, SimClock, OPEN, false>,
     notes: Vec<String>,
 }
 

@@ -6,7 +6,7 @@ use crate::seam::{Clock, Engine, Wait};
 /// How long I/Os in flight are waited for.
 const WAIT_NS: u64 = 1_000_000_000;
 
-impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
+impl<E: Engine, C: Clock, const OPEN: bool, const DETAIL: bool> JobLoop<E, C, OPEN, DETAIL> {
     /// Waits for what is in flight; whether all of it has completed.
     #[cold]
     fn settle(&mut self) -> bool {
@@ -28,7 +28,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
     }
 }
 
-impl<E: Engine, C: Clock, const OPEN: bool> Drop for JobLoop<E, C, OPEN> {
+impl<E: Engine, C: Clock, const OPEN: bool, const DETAIL: bool> Drop for JobLoop<E, C, OPEN, DETAIL> {
     /// The kernel may write to the buffer of an I/O in flight, also after the engine is gone. So buffers are unmapped only
     /// when nothing is in flight; where an I/O hangs they stay until the process ends.
     fn drop(&mut self) {

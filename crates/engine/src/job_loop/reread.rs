@@ -35,7 +35,7 @@ impl Rereads {
     }
 }
 
-impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
+impl<E: Engine, C: Clock, const OPEN: bool, const DETAIL: bool> JobLoop<E, C, OPEN, DETAIL> {
     #[cold]
     pub(super) fn queue_reread(&mut self, slot: u32) {
         let (target, offset_bytes, len_bytes) = self.slots.at(slot).queue_reread();

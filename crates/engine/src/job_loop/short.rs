@@ -10,7 +10,7 @@ use crate::engines::sync_io::{Call, execute};
 use crate::recorder::Latency;
 use crate::seam::{Clock, Engine, Io};
 
-impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
+impl<E: Engine, C: Clock, const OPEN: bool, const DETAIL: bool> JobLoop<E, C, OPEN, DETAIL> {
     /// An I/O ended with something else than its length.
     #[cold]
     #[inline(never)]
@@ -32,7 +32,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
         let op = usize::from(kind).min(3);
         if let Some(recorder) = self.recorder.as_mut() {
             recorder.latency(Latency::Completion, op, now.saturating_sub(issued_ns), 1);
-            if self.timed {
+            if DETAIL && self.timed {
                 let submitted_ns = self.slots.at(slot).submitted_ns();
                 recorder.latency(Latency::Service, op, now.saturating_sub(submitted_ns), 1);
             }
@@ -41,7 +41,7 @@ impl<E: Engine, C: Clock, const OPEN: bool> JobLoop<E, C, OPEN> {
                 recorder.latency(Latency::Response, op, now.saturating_sub(intended_ns), 1);
             }
         }
-        if let Some(trace) = self.trace.as_mut() {
+        if DETAIL && let Some(trace) = self.trace.as_mut() {
             trace.completed(slot, now);
         }
         self.end.last_completion_ns = now;

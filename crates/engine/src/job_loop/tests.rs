@@ -142,7 +142,7 @@ impl Setup {
             stop: Arc::new(AtomicBool::new(false)),
             pass_hook: None,
         };
-        let mut job = JobLoop::<_, _, OPEN>::new(parts, Box::new(source));
+        let mut job = JobLoop::<_, _, OPEN, false>::new(parts, Box::new(source));
         let (mut ramp, mut measured) = (JobCounts::default(), JobCounts::default());
         for _ in 0..1_000_000 {
             let pending = job.step().unwrap();

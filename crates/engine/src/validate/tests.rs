@@ -195,7 +195,7 @@ impl Rig {
             stop: Arc::new(AtomicBool::new(false)),
             pass_hook: None,
         };
-        let mut looped: JobLoop<ValidatedEngine, RealClock, false> =
+        let mut looped: JobLoop<ValidatedEngine, RealClock, false, false> =
             JobLoop::new(parts, Box::new(Script(ops.into_iter())));
         while looped.step().unwrap() != Pending::Done {}
         let data = looped.engine().data().unwrap();

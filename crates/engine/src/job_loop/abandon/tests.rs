@@ -74,7 +74,7 @@ impl Engine for HungEngine {
     }
 }
 
-fn job_loop(world: &Rc<World>, depth: u32) -> JobLoop<HungEngine, HungEngine, false> {
+fn job_loop(world: &Rc<World>, depth: u32) -> JobLoop<HungEngine, HungEngine, false, false> {
     let pattern = AccessPattern::new(Mix::READ, 4096, Placement::random_map());
     let range = ActiveRange { offset_bytes: 0, length_bytes: 1 << 30 };
     let sites = [SiteSpec { target: 0, range }];

@@ -123,7 +123,7 @@ impl Case {
             stop: Arc::new(AtomicBool::new(false)),
             pass_hook: None,
         };
-        let mut job = JobLoop::<_, _, false>::new(parts, Box::new(source));
+        let mut job = JobLoop::<_, _, false, false>::new(parts, Box::new(source));
         for _ in 0..100_000 {
             if job.step().unwrap() == Pending::Done {
                 return calls.take();
