@@ -10,7 +10,7 @@ use crate::stats::outliers;
 pub(super) const ID: &str = "outlier-worker";
 
 const DISTANCE_MIN: f64 = 0.10;
-/// A p99 of so many times the median is far from it: percentiles of tails vary more than rates.
+/// A worker whose p99 is from this multiple of the median on is an outlier: tails vary more than rates.
 const TAIL_FACTOR: f64 = 2.0;
 /// Workers named in the message at most.
 const NAMED_MAX: usize = 5;
