@@ -15,6 +15,7 @@ use clap::{Args, Parser, ValueEnum};
 
 use crate::context::{Context, Global};
 use crate::failure::{Failure, Outcome};
+use crate::help;
 use crate::on::{self, OnArgs};
 use crate::options::HowArgs;
 use crate::output::{self, Outputs};
@@ -23,7 +24,7 @@ use crate::{apps, shown, signals};
 use cells::Asked;
 
 /// Options that a grid keeps to its end: one that is gone on with takes no others.
-const FIXED: [&str; 40] = [
+const FIXED: [&str; 28] = [
     "workers",
     "targets",
     "target",
@@ -48,18 +49,6 @@ const FIXED: [&str; 40] = [
     "on_loss",
     "lost_after",
     "share",
-    "vm_image",
-    "vm_disks",
-    "vm_disk_size",
-    "vm_thick",
-    "vm_cpus",
-    "vm_memory",
-    "vm_connect",
-    "vm_pool",
-    "vm_accel",
-    "vm_prefill",
-    "vm_boot",
-    "vm_keep",
     "engine",
     "watch",
     "dry_run",
@@ -144,7 +133,7 @@ pub(crate) struct GridArgs {
     /// Go on with a grid that was stopped: its finished cells are kept
     ///
     /// What is measured, and how, stays as the grid was begun. Beside it go --destroy-data and --really, and options of the output.
-    #[arg(long, value_name = "DIR", conflicts_with_all = FIXED)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = FIXED.iter().chain(help::VM).copied())]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) on: OnArgs,

@@ -163,7 +163,8 @@ const RARE: [(&str, &[&str]); 13] = [
     ("mail", &["fio_json", "fio_json_plus", "fio_logs", "vdbench"]),
     ("audit", &["format", "hotband", "against", "bound_range", "threads", "seed", "cache", "repeat"]),
 ];
-const VM: &[&str] = &[
+/// Options of machines that are made for a run.
+pub(crate) const VM: &[&str] = &[
     "vm_image",
     "vm_disks",
     "vm_disk_size",
