@@ -15,7 +15,7 @@ use std::time::Instant;
 use crate::{Outcome, error::Error, tidy};
 
 /// Where the patches are, relative to the workspace.
-const DIRECTORY: &str = "xtask/patches";
+pub(crate) const DIRECTORY: &str = "xtask/patches";
 /// Where they are tried: the copy of the tree, and what is built from it.
 const COPY: &str = "target/patches/tree";
 const BUILT: &str = "target/patches/built";
@@ -104,6 +104,20 @@ fn list(root: &Path) -> Result<Vec<PathBuf>, Error> {
     paths.retain(|path| path.extension().is_some_and(|end| end == "patch"));
     paths.sort();
     Ok(paths)
+}
+
+/// The patches that do not apply to the tree as it is: file names. Nothing is changed, and nothing built.
+pub(crate) fn stale(root: &Path) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    for path in list(root)? {
+        let mut command = Command::new("git");
+        command.current_dir(root).args(["-c", "safe.directory=*", "apply", "--check"]).arg(&path);
+        let output = command.output().map_err(|source| Error::Start { program: "git".to_owned(), source })?;
+        if !output.status.success() {
+            names.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
+        }
+    }
+    Ok(names)
 }
 
 /// Makes the copy what the tree is. A file that is alike stays as it is, so that little is built again.

@@ -21,7 +21,7 @@ use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Outcome, error::Error};
+use crate::{Outcome, error::Error, patches};
 
 /// One place where the tree is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,6 +64,10 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<Outcome, Erro
     let mut findings = graph::check(&graph::packages(root)?);
     findings.extend(licences::check(&licences::locked(root)?));
     findings.extend(check_files(&files));
+    findings.extend(patches::stale(root)?.iter().map(|name| {
+        let file = format!("{}/{name}", patches::DIRECTORY);
+        Finding::new(&file, 0, "patch", "does not apply to the tree any more: make it anew")
+    }));
     let exceptions = files.iter().find(|file| file.path == exceptions::FILE);
     let list = exceptions.and_then(|file| file.text.as_deref()).unwrap_or_default();
     let mut findings = exceptions::apply(list, findings);

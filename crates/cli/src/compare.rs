@@ -1,5 +1,6 @@
 //! `assay compare`: results side by side.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use assay_report::{html, md, terminal};
@@ -99,6 +100,9 @@ pub(crate) fn compare(args: &CompareArgs, context: &Context) -> Result<Outcome, 
     outputs.check("--html", args.html.as_deref())?;
     outputs.check("--md", args.md.as_deref())?;
     let sides = sides(args, context)?;
+    for id in on_both_sides(&sides) {
+        context.warn(&format!("run {id} is on more than one side: it is compared with itself there"));
+    }
     let mut borrowed: Vec<Side<'_>> =
         sides.iter().map(|(name, runs)| Side::new(name, runs.iter().collect())).collect();
     let options = options(args);
@@ -164,6 +168,17 @@ fn sides(args: &CompareArgs, context: &Context) -> Result<Vec<(String, Vec<Run>)
         ));
     }
     args.runs.iter().map(|word| side(std::slice::from_ref(word), context)).collect()
+}
+
+/// The runs that are on more than one side.
+fn on_both_sides(sides: &[(String, Vec<Run>)]) -> BTreeSet<&str> {
+    let (mut seen, mut twice) = (BTreeSet::new(), BTreeSet::new());
+    for (_, runs) in sides {
+        let own: BTreeSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+        twice.extend(own.intersection(&seen).copied());
+        seen.extend(own);
+    }
+    twice
 }
 
 /// Most stored runs of a plan that are looked at for what runs differ by; the newest ones.

@@ -51,6 +51,7 @@ fn index_of(audited: &Audited<'_>, name: &str) -> usize {
 pub fn text(audited: &Audited<'_>, draw: &dyn HeatSource, style: &Style) -> String {
     let (plan, array) = (audited.before.plan, audited.array);
     let mut text = landing::heading(&format!("audit of {}", audited.name), style);
+    text.push_str(&landing::words(&conclusion(audited), 0, style));
     for words in tables::head(audited) {
         text.push_str(&landing::words(&words, 0, style));
     }
@@ -83,7 +84,7 @@ pub fn text(audited: &Audited<'_>, draw: &dyn HeatSource, style: &Style) -> Stri
     }
     text.push('\n');
     text.push_str(&terminal::findings(&audited.before.audit.findings, style));
-    text + &landing::words(&conclusion(audited), 0, style)
+    text
 }
 
 /// What it comes to.

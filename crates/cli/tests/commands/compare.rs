@@ -38,7 +38,8 @@ fn a_slower_run_is_worse_and_can_fail_a_pipeline() {
     world.assay(&["compare", &a, &b, "--fail-on", "worse"]).ended(4);
     world.assay(&["compare", &b, &a, "--fail-on", "worse"]).ended(0);
     // One run a side shows equivalence within a wide margin only.
-    world.assay(&["compare", &a, &a, "--fail-on", "not-equivalent"]).ended(4);
+    let said = world.assay(&["compare", &a, &a, "--fail-on", "not-equivalent"]).ended(4);
+    assert!(said.err.contains("run a is on more than one side"), "{}", said.err);
     world.assay(&["compare", &a, &a, "--fail-on", "not-equivalent", "--margin", "40%"]).ended(0);
 }
 

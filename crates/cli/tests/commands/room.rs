@@ -154,17 +154,17 @@ fn an_interrupted_start_leaves_nothing_and_nothing_longer() {
     let world = World::new();
     let (data, file) = (world.data(), world.data().join("data.bin"));
     let place = path_text(&data).to_owned();
-    let long = job(&world, &fio_job("read", "2g"));
+    let long = job(&world, &fio_job("read", "1g"));
     let interrupt = |child: &Started| signal(child, Signal::INT);
     stopped(&world, &[&long, "--target", &place], &file, 0, interrupt).ended(5);
     assert!(entries(&data).is_empty(), "{:?}", entries(&data));
     let short = job(&world, &fio_job("read", "3m"));
     world.assay(&["run", &short, "--target", &place, "--watch", "nothing"]).ended(0);
-    let long = job(&world, &fio_job("read", "2g"));
+    let long = job(&world, &fio_job("read", "1g"));
     stopped(&world, &[&long, "--target", &place], &file, 3 << 20, interrupt).ended(5);
     assert_eq!(fs::metadata(&file).expect("it was there before").len(), 3 << 20);
     // A profile makes a directory of its own.
-    let large = ["--profile", "max-real-io", "--target", &place, "--scale", "0.02"];
+    let large = ["--profile", "max-real-io", "--target", &place, "--scale", "0.004"];
     let first = data.join("assay-run/data0.bin");
     stopped(&world, &large, &first, 0, interrupt).ended(5);
     assert_eq!(entries(&data), [file]);

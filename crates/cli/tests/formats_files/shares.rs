@@ -25,6 +25,9 @@ struct Shares {
 /// The shares of a parameter file's only job, from its plan's operations.
 fn shares(storage: &str, workload: &str, words: &[&str]) -> Shares {
     let place = Place::new();
+    // A file that is there, without blocks: the plan of one that is not would need as much free space.
+    let file = std::fs::File::create(place.path().join("a.dat")).expect("a file");
+    file.set_len(16 << 30).expect("a file without blocks");
     let text = format!(
         "sd=sd1,lun=a.dat,size=16g{storage}\nwd=w,sd=sd1,xfersize=4k,{workload}\nrd=r,wd=w,iorate=max,elapsed=4\n"
     );

@@ -21,6 +21,10 @@ use crate::{conditions, format, hosts, service};
 const HOSTS_MAX: usize = 16;
 /// Fewer windows than this are all shown, also where a table sums them up.
 const FOLDED_MIN: usize = 3;
+/// A phase of more jobs than this shows some of them.
+const JOBS_MAX: usize = 24;
+/// So many, and as many again of those that something speaks against.
+const JOBS_SHOWN: usize = 8;
 
 /// What was run, where and when: the lines above any result.
 pub fn heading(run: &Run, style: &Style) -> String {
@@ -126,8 +130,18 @@ fn push_phase(text: &mut String, run: &Run, phase: &PhaseResult, left_out: &mut 
         if phase.kind == PhaseKind::Measure { String::new() } else { format!(" ({})", phase.kind.name()) };
     let title = format!("{}{kind}{repeat}, {}", phase.title(), format::seconds(phase.measured_s));
     paragraph(text, Tone::Strong, &title, Hang { first: 0, rest: 2 }, style);
-    for job in &phase.jobs {
+    let shown = shown_jobs(run, phase);
+    for job in &shown {
         push_job(text, (run, phase), job, left_out, style);
+    }
+    let more = phase.jobs.len() - shown.len();
+    if more > 0 {
+        let words = format!(
+            "{} more; the page and 'assay report {} --csv -' have each",
+            format::plural(more as u64, "job"),
+            run.id
+        );
+        paragraph(text, Tone::Dim, &words, Hang { first: 2, rest: 4 }, style);
     }
     for (name, metric) in &phase.metrics {
         paragraph(text, Tone::Plain, &metric_words(name, metric), Hang { first: 2, rest: 4 }, style);
@@ -135,6 +149,18 @@ fn push_phase(text: &mut String, run: &Run, phase: &PhaseResult, left_out: &mut 
     if let Some(device) = &phase.device {
         paragraph(text, Tone::Dim, &device_words(device), Hang { first: 2, rest: 4 }, style);
     }
+}
+
+/// The jobs of a phase; of very many the first, and some of those that more speaks against than against the first.
+fn shown_jobs<'a>(run: &Run, phase: &'a PhaseResult) -> Vec<&'a JobResult> {
+    if phase.jobs.len() <= JOBS_MAX {
+        return phase.jobs.iter().collect();
+    }
+    let verdict = |job: &JobResult| run.row_or_step(phase, job).map_or(Verdict::Valid, |row| row.verdict);
+    let (first, others) = phase.jobs.split_at(JOBS_SHOWN);
+    let usual = first.iter().map(verdict).max().unwrap_or(Verdict::Valid);
+    let doubtful = |job: &&JobResult| verdict(job) > usual || !conditions::remarks(job).is_empty();
+    first.iter().chain(others.iter().filter(doubtful).take(JOBS_SHOWN)).collect()
 }
 
 fn push_job(

@@ -10,6 +10,7 @@ use assay_report::terminal::{
 use assay_results::Run;
 use assay_results::run::{FindingSeverity, Verdict};
 use assay_results::samples::odd::{float, number, phase, word};
+use assay_results::samples::{self, op};
 use proptest::prelude::*;
 
 use crate::support::{finding, hdd, mixed_run, run, typical};
@@ -82,4 +83,18 @@ fn names_cannot_move_the_cursor() {
     run.phases[1].jobs[0].pattern = "bell\u{7}".to_owned();
     let text = run_summary(&run, &Style::plain(80)) + &quick_table(&run, &[], &Style::plain(80));
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
+}
+
+#[test]
+fn of_very_many_jobs_a_terminal_shows_the_first_and_the_doubtful() {
+    let seconds = 30.0;
+    let job = |index: usize| {
+        samples::job(&format!("job{index}"), "random", "psync", op(1000.0, 4096, 1_000_000, seconds), 1, 30)
+    };
+    let mut run = run("many", "", vec![samples::phase("load", (0..200).map(job).collect())]);
+    run.rows[150].verdict = Verdict::Invalid;
+    let text = run_summary(&run, &Style::plain(80));
+    assert!(text.lines().count() < 100, "{text}");
+    assert!(text.contains("job0:") && text.contains("job150:") && !text.contains("job151:"), "{text}");
+    assert!(text.contains("191 jobs more; the page and 'assay report 7f3a --csv -' have each"), "{text}");
 }

@@ -6,12 +6,14 @@ use std::io::{self, BufReader, Read as _, Seek as _, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{HeldDirectory, JOURNAL_FILE, RUN_FILE, StoreError, open_regular, read_regular};
+use super::{HeldDirectory, JOURNAL_FILE, RUN_FILE, StoreError, open_regular};
 use crate::checks;
 use crate::event::RunEvent;
 use crate::foreign::Moment;
@@ -186,6 +188,8 @@ pub(crate) fn write_json_atomically(
     write().map_err(StoreError::io("write", path))
 }
 
+/// The word for the newest run.
+const NEWEST: &str = "last";
 /// A longer `run.json` is not held in memory as text besides what is read of it: that of a day has some hundred MiB.
 const STREAMED_MIN: u64 = 16 << 20;
 
@@ -199,6 +203,17 @@ fn damaged_reason(path: &Path, error: &serde_json::Error) -> String {
     format!("it is damaged, or no result of a run ({error}){again}")
 }
 
+/// What a file says; of a long one, its text is not held besides.
+fn parsed<T: DeserializeOwned>(file: &mut fs::File) -> io::Result<Result<T, serde_json::Error>> {
+    let length = file.metadata()?.len();
+    if length > STREAMED_MIN {
+        return Ok(serde_json::from_reader(BufReader::with_capacity(1 << 20, &*file)));
+    }
+    let mut bytes = Vec::with_capacity(length as usize);
+    file.read_to_end(&mut bytes)?;
+    Ok(serde_json::from_slice(&bytes))
+}
+
 fn read_run_file(path: &Path) -> Result<Run, StoreError> {
     let damaged = |error: serde_json::Error| StoreError::Damaged {
         path: path.to_owned(),
@@ -209,14 +224,7 @@ fn read_run_file(path: &Path) -> Result<Run, StoreError> {
         schema: String,
     }
     let mut file = open_regular(path).map_err(StoreError::io("read", path))?;
-    let length = file.metadata().map_err(StoreError::io("read", path))?.len();
-    let read: Result<Run, serde_json::Error> = if length > STREAMED_MIN {
-        serde_json::from_reader(BufReader::with_capacity(1 << 20, &file))
-    } else {
-        let mut bytes = Vec::with_capacity(length as usize);
-        file.read_to_end(&mut bytes).map_err(StoreError::io("read", path))?;
-        serde_json::from_slice(&bytes)
-    };
+    let read = parsed::<Run>(&mut file).map_err(StoreError::io("read", path))?;
     let found = match &read {
         Ok(run) => run.schema.clone(),
         // Documents of another schema are not read as runs; which it is, is said before what is wrong with it.
@@ -336,8 +344,9 @@ pub fn entry_of(dir: RunDir) -> RunEntry {
         (entry.name, entry.started) = start_of(entry.dir.path()).unzip();
         return entry;
     }
-    let brief = read_regular(&path).map_err(|error| error.to_string()).and_then(|bytes| {
-        serde_json::from_slice::<Brief>(&bytes).map_err(|error| damaged_reason(&path, &error))
+    let brief = open_regular(&path).map_err(|error| error.to_string()).and_then(|mut file| {
+        let read = parsed::<Brief>(&mut file).map_err(|error| error.to_string())?;
+        read.map_err(|error| damaged_reason(&path, &error))
     });
     match brief {
         Ok(brief) => RunEntry {
@@ -389,8 +398,8 @@ pub fn find(root: &Path, wanted: &str) -> Result<RunDir, StoreError> {
 /// The one of `dirs`, which are in `root` and sorted, that goes by the name `wanted`.
 pub(super) fn choose(root: &Path, mut dirs: Vec<RunDir>, wanted: &str) -> Result<RunDir, StoreError> {
     let not_found = || StoreError::NotFound { wanted: wanted.to_owned(), root: root.to_owned() };
-    if wanted == "last" {
-        return newest_readable(dirs).ok_or_else(not_found);
+    if wanted == NEWEST {
+        return newest_first(dirs).find(is_readable).ok_or_else(not_found);
     }
     if wanted.is_empty() {
         return Err(not_found());
@@ -409,22 +418,48 @@ pub(super) fn choose(root: &Path, mut dirs: Vec<RunDir>, wanted: &str) -> Result
     }
 }
 
-/// The run that was started last of those that can be read, or made again from their journal. Of runs of one second, the
-/// one that was written last.
-fn newest_readable(dirs: Vec<RunDir>) -> Option<RunDir> {
-    let written = |dir: &RunDir| {
-        let file = if dir.has(RUN_FILE) { RUN_FILE } else { JOURNAL_FILE };
-        fs::metadata(dir.path.join(file)).and_then(|meta| meta.modified()).ok()
-    };
-    let mut entries: Vec<_> = dirs
-        .into_iter()
-        .map(entry_of)
-        .filter_map(|entry| Some((Moment::parse(&entry.started?).unix_ms(), written(&entry.dir), entry.dir)))
-        .collect();
-    entries.sort_by_key(|entry| std::cmp::Reverse((entry.0, entry.1)));
-    // Whether a run can be read is known once it was; mostly the first can.
-    let readable = |dir: &RunDir| if dir.has(RUN_FILE) { dir.read_run().is_ok() } else { true };
-    entries.into_iter().map(|(_, _, dir)| dir).find(readable)
+/// The runs below a root, the one that was started last first; of runs that were started at one instant the one that was written last.
+/// What a directory's name says is believed, so that of the many that are older nothing is read.
+fn newest_first(dirs: Vec<RunDir>) -> impl Iterator<Item = RunDir> {
+    let mut dated: Vec<(String, RunDir)> =
+        dirs.into_iter().filter_map(|dir| Some((second_of(&dir)?, dir))).collect();
+    dated.sort_by(|a, b| b.0.cmp(&a.0));
+    let mut groups: Vec<Vec<RunDir>> = Vec::new();
+    let mut last = None;
+    for (second, dir) in dated {
+        match groups.last_mut().filter(|_| last.as_ref() == Some(&second)) {
+            Some(group) => group.push(dir),
+            None => groups.push(vec![dir]),
+        }
+        last = Some(second);
+    }
+    groups.into_iter().flat_map(|mut group| {
+        if group.len() > 1 {
+            group.sort_by_cached_key(|dir| std::cmp::Reverse(instants(dir)));
+        }
+        group
+    })
+}
+
+/// The second in which a run was started, in the form of its directory's name; `None`: it is no run.
+fn second_of(dir: &RunDir) -> Option<String> {
+    if has_name_of_a_run(OsStr::new(dir.name())) {
+        return dir.name().split('-').next().map(str::to_owned);
+    }
+    entry_of(dir.clone()).started.map(|started| compact_utc(&started))
+}
+
+/// When a run was started, and when it was written.
+fn instants(dir: &RunDir) -> (Option<u64>, Option<SystemTime>) {
+    let file = if dir.has(RUN_FILE) { RUN_FILE } else { JOURNAL_FILE };
+    let written = fs::metadata(dir.path.join(file)).and_then(|meta| meta.modified()).ok();
+    let started = entry_of(dir.clone()).started.map(|started| Moment::parse(&started).unix_ms());
+    (started, written)
+}
+
+/// Whether something can be made of a run: it can be read, or made again from its journal.
+fn is_readable(dir: &RunDir) -> bool {
+    if dir.has(RUN_FILE) { dir.read_run().is_ok() } else { start_of(dir.path()).is_some() }
 }
 
 /// The run called `wanted` (see [`find`]; also the path of a summary under any name). One that was killed is made again
@@ -437,10 +472,18 @@ pub fn load(root: &Path, wanted: &str) -> Result<Run, StoreError> {
     if path.is_file() {
         return read_run_file(path);
     }
-    let dir = find(root, wanted)?;
-    if dir.has(RUN_FILE) {
-        return dir.read_run();
+    if wanted == NEWEST && !path.is_dir() {
+        // The first that is read is the one: it may be long, and is read once.
+        let read = |dir: RunDir| if dir.has(RUN_FILE) { dir.read_run() } else { made_again(&dir) };
+        let not_found = || StoreError::NotFound { wanted: wanted.to_owned(), root: root.to_owned() };
+        return newest_first(directories(root)?).find_map(|dir| read(dir).ok()).ok_or_else(not_found);
     }
+    let dir = find(root, wanted)?;
+    if dir.has(RUN_FILE) { dir.read_run() } else { made_again(&dir) }
+}
+
+/// A run that has only a journal.
+fn made_again(dir: &RunDir) -> Result<Run, StoreError> {
     // Asked first: a run that ends meanwhile is going a moment longer.
     let going = matches!(dir.lock(), Err(StoreError::Running(_)));
     Ok(Run { going, ..super::recover(dir.path())? })

@@ -8,6 +8,7 @@ use crate::build::RunBuilder;
 use crate::event::{HostClock, HostEvent, HostId, JobOutcome, RunEvent};
 use crate::fixture::{SECOND, environment, events, interval, outcome};
 use crate::histogram::LatencyHistogram;
+use crate::interval::Interval;
 use crate::run::Run;
 
 /// `WORKERSxINTERVALS` of the long form, which `benches/qualify-fleet.sh` runs with optimisation: `1000x3600`.
@@ -26,12 +27,33 @@ fn peak_mib() -> u64 {
     line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).unwrap_or(0) / 1024
 }
 
+/// The processor time of this thread so far, seconds.
+fn cpu_s() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    stat.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+}
+
+/// What the workers send. Each is a little slower than the one before: the percentile of all is that of no single one.
+fn sent() -> Vec<Interval> {
+    (0..64_u64).map(|kind| interval(0, 0, OpKind::Read, 200 + kind)).collect()
+}
+
+/// I/Os and completion latencies of all workers, counted without the builder.
+fn pooled(workers: u16, intervals: u32, kinds: &[Interval]) -> (u64, LatencyHistogram) {
+    let (mut ios, mut latencies) = (0, LatencyHistogram::default());
+    for worker in 0..workers {
+        let read = kinds[usize::from(worker) % kinds.len()].counts.op(OpKind::Read);
+        ios += read.ios * u64::from(intervals);
+        (0..intervals).for_each(|_| latencies.merge(&read.completion));
+    }
+    (ios, latencies)
+}
+
 /// The events of so many workers one by one, as they arrive: an interval of each a second.
-fn merged(workers: u16, intervals: u32) -> (Run, u64, LatencyHistogram) {
+fn merged(workers: u16, intervals: u32, kinds: &[Interval]) -> Run {
     let own: Vec<RunEvent> =
         events().into_iter().filter(|event| !matches!(event, RunEvent::Host { .. })).collect();
     let mut builder = RunBuilder::new();
-    let (mut ios, mut pooled) = (0, LatencyHistogram::default());
     builder.feed(&own[0]);
     for worker in 0..workers {
         let environment = Box::new(environment());
@@ -40,15 +62,10 @@ fn merged(workers: u16, intervals: u32) -> (Run, u64, LatencyHistogram) {
         builder.feed(&HostEvent::Clock(HostClock::default()).of(HostId(worker)));
     }
     builder.feed(&own[1]);
-    // Each worker is a little slower than the one before: the percentile of all is that of no single one.
-    let kinds: Vec<_> = (0..64_u64).map(|kind| interval(0, 0, OpKind::Read, 200 + kind)).collect();
     for index in 0..intervals {
         for worker in 0..workers {
             let mut one = kinds[usize::from(worker) % kinds.len()].clone();
-            one.key = interval(0, index, OpKind::Read, 0).key;
-            let read = one.counts.op_mut(OpKind::Read);
-            ios += read.ios;
-            pooled.merge(&read.completion);
+            (one.key.index, one.key.start_ns) = (index, u64::from(index) * SECOND);
             builder.feed(&HostEvent::Interval(Box::new(one)).of(HostId(worker)));
         }
     }
@@ -59,18 +76,22 @@ fn merged(workers: u16, intervals: u32) -> (Run, u64, LatencyHistogram) {
         builder.feed(&finished.of(HostId(worker)));
     }
     own[2..].iter().for_each(|event| builder.feed(event));
-    (builder.finish().expect("a run"), ios, pooled)
+    builder.finish().expect("a run")
 }
 
 #[test]
 fn the_merged_percentile_is_that_of_all_samples_and_the_total_is_the_sum() {
     let (workers, intervals) = asked();
-    let (run, ios, pooled) = merged(workers, intervals);
+    let kinds = sent();
+    let before_s = cpu_s();
+    let run = merged(workers, intervals, &kinds);
     let _ = writeln!(
         std::io::stdout(),
-        "{workers} workers x {intervals} intervals merged, {} MiB at most",
+        "{workers} workers x {intervals} intervals merged in {:.1} s of CPU, {} MiB at most",
+        cpu_s() - before_s,
         peak_mib()
     );
+    let (ios, pooled) = pooled(workers, intervals, &kinds);
     let job = &run.phases[0].jobs[0];
     assert_eq!(job.read.as_ref().map(|read| read.ios), Some(ios));
     let p99 = job.read.as_ref().and_then(|read| read.completion_ns.p99);
