@@ -118,6 +118,7 @@ fn op(random: &mut Random) -> OpCounts {
         completion: histogram(random),
         response: histogram(random),
         submit: histogram(random),
+        service: histogram(random),
     }
 }
 
