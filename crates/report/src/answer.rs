@@ -69,9 +69,14 @@ fn like(quoted: &[Quoted<'_>], digits: Digits) -> String {
     if quoted.is_empty() {
         return "Kind of storage: cannot be told, nothing was measured.".to_owned();
     }
+    if quoted.iter().all(|quoted| quoted.null) {
+        return "No storage was used: the null engine answers at once, and the figures are those of the instrument.".to_owned();
+    }
     let found = likeness(quoted);
     if !found.kinds.is_empty() {
-        return format!("Behaves like {}: {}.", kinds(&found.kinds), figures(&found, digits).join(", "));
+        let doubt = if is_doubtful(&found) { "; all of them suspect" } else { "" };
+        let figures = figures(&found, digits).join(", ");
+        return format!("Behaves like {}: {figures}{doubt}.", kinds(&found.kinds));
     }
     let Likeness { read, durable, .. } = &found;
     match (read, durable) {
@@ -94,6 +99,12 @@ fn like(quoted: &[Quoted<'_>], digits: Digits) -> String {
             format!("Behaves like no single kind of storage: {}, {}.", as_of(read), as_of(durable))
         }
     }
+}
+
+/// Whether the kind is known by figures alone that something speaks against.
+fn is_doubtful(found: &Likeness<'_>) -> bool {
+    let fits = [&found.read, &found.durable, &found.sequential];
+    fits.into_iter().flatten().all(|fit| fit.quoted.row.verdict != Verdict::Valid)
 }
 
 /// The figures that the kind is known by.
@@ -143,6 +154,11 @@ fn found(answer: &SearchAnswer<'_>, named: bool) -> String {
             let between = rate.interval.map(|(low, high)| format!(" ({} to {})", iops(low), iops(high)));
             format!("{goal}: {} IOPS{}{doubt}.", iops(rate.value), between.unwrap_or_default())
         }
+        (None, _) if answer.unmeasured => {
+            format!(
+                "{goal}: not known, the windows had too few operations for that figure; lengthen the runtime."
+            )
+        }
         (None, Some(lowest)) => {
             format!("{goal}: none found; not even {} IOPS meet it{doubt}.", format::rounded(lowest, None))
         }
@@ -154,7 +170,7 @@ fn best_of(quoted: &[Quoted<'_>], digits: Digits) -> String {
     if quoted.is_empty() {
         return "Best: nothing was measured.".to_owned();
     }
-    let Some(Best { iops, bandwidth, latency }) = best(quoted) else {
+    let Some(Best { iops, bandwidth, latency, suspect_iops }) = best(quoted) else {
         return "Best: no figure is valid.".to_owned();
     };
     let mut parts: Vec<(String, &Quoted<'_>)> =
@@ -172,8 +188,14 @@ fn best_of(quoted: &[Quoted<'_>], digits: Digits) -> String {
         })
         .collect();
     let suspect = alike.first().is_some_and(|one| one[0].1.row.verdict == Verdict::Suspect);
-    let doubt = if suspect { "; all of them suspect" } else { "" };
-    format!("Best: {}{doubt}.", parts.join("; "))
+    let doubt = match suspect_iops {
+        _ if suspect => "; all of them suspect".to_owned(),
+        Some(more) => format!("; a suspect figure is {} IOPS ({})", digits.iops(&more), conditions(&more)),
+        None => String::new(),
+    };
+    let offered = alike.iter().flat_map(|alike| *alike).all(|(_, quoted)| quoted.is_offered());
+    let head = if offered { "Best at the rates that were offered" } else { "Best" };
+    format!("{head}: {}{doubt}.", parts.join("; "))
 }
 
 /// `70 % reads, 30 % writes`, with the trims where there are any.
@@ -241,12 +263,17 @@ mod tests {
             phases: Vec::new(),
             rate: None,
             lowest_iops: Some(203.0),
+            unmeasured: false,
             verdict: Verdict::Valid,
         };
         assert_eq!(
             found(&answer, false),
             "Highest rate with p99<2 ms: none found; not even 203 IOPS meet it."
         );
+        answer.unmeasured = true;
+        let unknown = found(&answer, false);
+        assert!(unknown.contains("not known, the windows had too few operations"), "{unknown}");
+        answer.unmeasured = false;
         answer.rate = Some(Metric {
             value: 500.0,
             unit: "IOPS".to_owned(),

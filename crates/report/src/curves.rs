@@ -94,18 +94,34 @@ impl Curve<'_> {
     pub(crate) fn knee_words(&self) -> String {
         match self.knee.and_then(|knee| self.points.get(knee)) {
             Some(point) => format!(
-                "knee at {} IOPS of {} ({}), mean {} {}: beyond this point latency grows faster than throughput (highest rate over \
+                "{} at {} IOPS of {} ({}), mean {} {}: beyond this point latency grows faster than throughput (highest rate over \
                  mean latency among these points)",
+                self.knee_name(),
                 format::iops(point.iops),
                 format::bytes(point.block_size),
                 point.words,
                 self.latency_word(),
                 format::time_ns(point.latency.mean)
             ),
+            None if self.usable_points() < POINTS_MIN => {
+                "no knee: too many of these points are invalid".to_owned()
+            }
             None => {
                 "no knee within these points: the rate over the mean time is highest at an end".to_owned()
             }
         }
+    }
+
+    /// A knee that rests on a suspect point, or between suspect ones, is a doubtful one.
+    fn knee_name(&self) -> &'static str {
+        let knee = self.knee.unwrap_or_default();
+        let near = &self.points[knee.saturating_sub(1)..(knee + 2).min(self.points.len())];
+        let valid = |point: &Point<'_>| point.row.is_none_or(|row| row.verdict == Verdict::Valid);
+        if near.iter().all(valid) { "knee" } else { "doubtful knee, among points that are not valid," }
+    }
+
+    fn usable_points(&self) -> usize {
+        self.points.iter().filter(|point| point.row.is_none_or(|row| row.verdict < Verdict::Invalid)).count()
     }
 
     /// Whether some point was measured in several windows.
@@ -195,6 +211,16 @@ fn stem(phase: &PhaseResult) -> &str {
     words.split_once('#').map_or(words, |(stem, _)| stem)
 }
 
+/// Index of the knee. A point that is not valid shows none, and is none.
+fn knee_of(points: &[Point<'_>]) -> Option<usize> {
+    let usable = |point: &Point<'_>| point.row.is_none_or(|row| row.verdict < Verdict::Invalid);
+    let at: Vec<usize> = (0..points.len()).filter(|at| usable(&points[*at])).collect();
+    let measured = at.iter().map(|at| &points[*at]);
+    let measured: Vec<CurvePoint> =
+        measured.map(|point| CurvePoint { iops: point.iops, mean_ns: point.latency.mean }).collect();
+    knee(&measured).map(|knee| at[knee])
+}
+
 fn curve<'r>(run: &'r Run, phases: &[&'r PhaseResult]) -> Option<Curve<'r>> {
     let first = phases.first()?;
     let mut rates: Vec<Vec<&PhaseResult>> = Vec::new();
@@ -211,11 +237,9 @@ fn curve<'r>(run: &'r Run, phases: &[&'r PhaseResult]) -> Option<Curve<'r>> {
     let kept = rates.iter().filter(|windows| !paced || rated(windows));
     let mut points: Vec<Point<'_>> = kept.filter_map(|windows| point(run, windows, paced)).collect();
     points.sort_by(|a, b| a.iops.total_cmp(&b.iops));
-    let measured: Vec<CurvePoint> =
-        points.iter().map(|point| CurvePoint { iops: point.iops, mean_ns: point.latency.mean }).collect();
     (points.len() >= POINTS_MIN).then(|| Curve {
         name: &first.name,
-        knee: knee(&measured),
+        knee: knee_of(&points),
         points,
         paced,
         find: phases.iter().find_map(|phase| goal(run, phase)).filter(|_| paced),

@@ -36,6 +36,7 @@ mod notes;
 mod repeats;
 mod rounds;
 mod service;
+mod together;
 mod worker_grid;
 
 /// The answer in short, a sentence each; empty where there is nothing to say.

@@ -17,6 +17,7 @@ use crate::findings::{PLACES_MAX, causes, folded, group, severity_word, verdict_
 use crate::quick::{QuickRow, RangePosition, Reference, ReferenceIops, against, reference_notes, rows};
 use crate::records::{Record, records};
 use crate::text::visible;
+use crate::together::together;
 use crate::{conditions, facts, format, hosts};
 
 /// The document: verdict, findings, results, where and by what.
@@ -138,6 +139,14 @@ fn push_results(text: &mut String, run: &Run) {
     push_head(text, &words(&heads), 5);
     for record in &measured {
         push_record(text, run, record);
+    }
+    let sums: Vec<String> = run
+        .phases
+        .iter()
+        .filter_map(|phase| Some(format!("- {}: {}", escape(&phase.title()), together(run, phase)?.words())))
+        .collect();
+    if !sums.is_empty() {
+        let _ = writeln!(text, "\n{}", sums.join("\n"));
     }
     push_hosts(text, run);
 }

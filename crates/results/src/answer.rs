@@ -40,6 +40,8 @@ pub struct Quoted<'r> {
     /// Whether its operations met the storage, as far as this kernel knows: neither the null engine nor the simulator, no reads
     /// from the page cache, no writes that stay there.
     pub on_storage: bool,
+    /// Whether the null engine did it, which answers at once: the speed of the instrument, and of no storage.
+    pub null: bool,
 }
 
 /// All rows of a run that has verdicts.
@@ -59,8 +61,8 @@ fn of_test<'r>(run: &'r Run, repetitions: &[Repetition<'r>]) -> Option<Quoted<'r
     let trim_share = patterns().next().map_or(0.0, |pattern| pattern.mix.share(OpKind::Trim));
     let random = patterns().next().and_then(|pattern| pattern.placement.known_random());
     let durable = !planned.is_empty() && planned.iter().all(|planned| planned.flush.every_write_durable());
-    let real = planned_phase.is_none_or(|phase| phase.carried_by != Carrier::Simulated)
-        && !planned.iter().any(|planned| planned.engine == PlannedEngine::Null);
+    let null = planned.iter().any(|planned| planned.engine == PlannedEngine::Null);
+    let real = !null && planned_phase.is_none_or(|phase| phase.carried_by != Carrier::Simulated);
     let bytes: Vec<f64> = repetitions.iter().map(|one| one.job.total.bytes_per_s).collect();
     Some(Quoted {
         row: run.row(first.phase, first.job)?,
@@ -72,6 +74,7 @@ fn of_test<'r>(run: &'r Run, repetitions: &[Repetition<'r>]) -> Option<Quoted<'r
         bytes_per_s: median(&bytes)?,
         p50_ns: p50_ns(repetitions, durable),
         on_storage: real && past_the_cache(repetitions, durable),
+        null,
     })
 }
 
@@ -99,7 +102,12 @@ fn p50_ns(repetitions: &[Repetition<'_>], durable: bool) -> Option<f64> {
 fn together(repetitions: &[Repetition<'_>], of: impl Fn(&JobResult) -> Option<OpResult>) -> Option<f64> {
     let mut merged = LatencyHistogram::new();
     let mut single = None;
-    for op in repetitions.iter().filter_map(|one| of(one.job)) {
+    let ops: Vec<OpResult> = repetitions.iter().filter_map(|one| of(one.job)).collect();
+    // As in the rows of each: of very few operations there is no median to speak of.
+    if ops.iter().all(|op| op.completion_ns.p50.is_none()) {
+        return None;
+    }
+    for op in ops {
         match &op.completion_histogram {
             Some(sparse) => merged.merge(&LatencyHistogram::from_sparse(sparse)),
             None => single = op.completion_ns.p50,
@@ -110,6 +118,11 @@ fn together(repetitions: &[Repetition<'_>], of: impl Fn(&JobResult) -> Option<Op
 }
 
 impl Quoted<'_> {
+    /// Whether it did what was offered, and not what it could.
+    pub fn is_offered(&self) -> bool {
+        self.job.evidence.offered_iops.is_some() || self.job.evidence.offered_each.is_some()
+    }
+
     /// Whether it reads alone.
     pub fn only_reads(&self) -> bool {
         self.read_share.is_some_and(|share| share >= ALONE)
@@ -126,7 +139,8 @@ impl Quoted<'_> {
     }
 }
 
-/// The best figures of a run. Those that are valid first; suspect ones only where there is no other, invalid ones never.
+/// The best figures of a run. Those that are valid first; suspect ones only where there is no other, invalid ones never. Where
+/// something ran as fast as it could, what was only offered is no best of anything.
 #[derive(Debug, Clone)]
 pub struct Best<'r> {
     /// The most operations a second; `None`: only bytes are known.
@@ -135,24 +149,36 @@ pub struct Best<'r> {
     pub bandwidth: Option<Quoted<'r>>,
     /// The lowest median latency; `None`: none is known.
     pub latency: Option<Quoted<'r>>,
+    /// A suspect figure of more operations a second than the valid ones.
+    pub suspect_iops: Option<Quoted<'r>>,
 }
 
 /// The best figures; `None` without one that may be quoted.
 pub fn best<'r>(quoted: &[Quoted<'r>]) -> Option<Best<'r>> {
     let of = |verdict: Verdict| -> Vec<&Quoted<'r>> {
-        quoted
-            .iter()
-            .filter(|quoted| quoted.row.verdict == verdict && quoted.row.figure.value > 0.0)
-            .collect()
+        let good = |quoted: &&Quoted<'r>| quoted.row.verdict == verdict && quoted.row.figure.value > 0.0;
+        let good: Vec<_> = quoted.iter().filter(good).collect();
+        let unlimited: Vec<_> = good.iter().copied().filter(|quoted| !quoted.is_offered()).collect();
+        if unlimited.is_empty() { good } else { unlimited }
     };
     let candidates = [Verdict::Valid, Verdict::Suspect].map(of).into_iter().find(|of| !of.is_empty())?;
-    let most = |value: &dyn Fn(&Quoted<'_>) -> Option<f64>| {
-        let known = candidates.iter().filter_map(|quoted| Some((value(quoted)?, *quoted)));
-        known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, quoted)| quoted.clone())
-    };
+    let iops = most(&candidates, &iops_of);
+    let most_valid = iops.as_ref().map_or(0.0, |best| best.row.figure.value);
     Some(Best {
-        iops: most(&|quoted| (quoted.row.figure.unit == "IOPS").then_some(quoted.row.figure.value)),
-        bandwidth: most(&|quoted| Some(quoted.bytes_per_s).filter(|rate| *rate > 0.0)),
-        latency: most(&|quoted| quoted.p50_ns.map(|ns| -ns)),
+        bandwidth: most(&candidates, &|quoted| Some(quoted.bytes_per_s).filter(|rate| *rate > 0.0)),
+        latency: most(&candidates, &|quoted| quoted.p50_ns.map(|ns| -ns)),
+        suspect_iops: most(&of(Verdict::Suspect), &iops_of)
+            .filter(|suspect| suspect.row.figure.value > most_valid && iops.is_some()),
+        iops,
     })
+}
+
+fn iops_of(quoted: &Quoted<'_>) -> Option<f64> {
+    (quoted.row.figure.unit == "IOPS").then_some(quoted.row.figure.value)
+}
+
+/// The one of the highest value.
+fn most<'r>(candidates: &[&Quoted<'r>], value: &dyn Fn(&Quoted<'_>) -> Option<f64>) -> Option<Quoted<'r>> {
+    let known = candidates.iter().filter_map(|quoted| Some((value(quoted)?, *quoted)));
+    known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, quoted)| quoted.clone())
 }

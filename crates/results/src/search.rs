@@ -194,6 +194,14 @@ impl<'r> Search<'r> {
         middle.or_else(highest).or_else(|| self.steps.iter().min_by(by_rate))
     }
 
+    /// Whether the windows at the rate of a step have enough operations together for the figure of the goal.
+    fn is_measured(&self, step: &SearchStep<'_>) -> bool {
+        let mut together = LatencyHistogram::new();
+        let same = self.steps.iter().filter(|other| bounds::same(other.offered, step.offered));
+        same.for_each(|other| together.merge(&other.response()));
+        measurable(&self.find, &together)
+    }
+
     /// Whether it was stopped before any rate met the goal, which says nothing of the goal.
     fn unfinished(&self, run: &Run) -> bool {
         let stopped = matches!(run.end, Some(RunEnd::Interrupted | RunEnd::Failed));
@@ -207,7 +215,7 @@ impl<'r> Search<'r> {
 
     /// The answer with the interval that the steps leave it, and what that is made of.
     fn answer(&self, run: &Run) -> Option<(usize, Metric)> {
-        let quoted = self.quoted().filter(|step| step.meets(&self.find))?;
+        let quoted = self.quoted().filter(|step| step.meets(&self.find) && self.is_measured(step))?;
         let rates = self.rates();
         let found = match rates.is_empty() {
             true => self.by_operations(run, quoted),
@@ -390,6 +398,8 @@ pub struct SearchAnswer<'r> {
     pub rate: Option<Metric>,
     /// The lowest rate that was offered, operations a second; `None`: none was, or the search was stopped before one met the goal.
     pub lowest_iops: Option<f64>,
+    /// Whether there is no answer because the steps had too few operations for the figure of the goal.
+    pub unmeasured: bool,
     /// The verdict on the step that the answer rests on.
     pub verdict: Verdict,
 }
@@ -407,6 +417,7 @@ pub fn answers(run: &Run) -> Vec<SearchAnswer<'_>> {
             rate: search.answer(run).map(|(_, metric)| metric),
             lowest_iops: quoted
                 .and_then(|_| search.steps.iter().map(|step| step.offered).min_by(f64::total_cmp)),
+            unmeasured: quoted.is_some_and(|step| !search.is_measured(step)),
             verdict: rows.max().unwrap_or(Verdict::Valid),
         }
     };

@@ -11,6 +11,7 @@ use crate::curves::curves;
 use crate::notes::notes;
 use crate::service;
 use crate::svg::{Chart, HeatMap};
+use crate::together::together;
 use crate::{charts, conditions, format, rounds};
 
 /// From so many measured jobs on there is a table of all of them first.
@@ -207,7 +208,7 @@ fn phase(run: &Run, phase: &PhaseResult, index: usize, open: bool) -> Markup {
         details .phase open[measure && open] {
             summary {
                 h3 { (title(run, phase)) }
-                span .dim { @if !measure { (phase.kind.name()) ", " } (format::seconds(phase.measured_s)) @if measure { (brief(phase)) } }
+                span .dim { @if !measure { (phase.kind.name()) ", " } (format::seconds(phase.measured_s)) @if measure { (brief(run, phase)) } }
             }
             (folded(phase.jobs.len(), &html! { @for (place, job) in phase.jobs.iter().enumerate() { (job_part(run, phase, (index, place), job)) } }))
             @for (name, metric) in &phase.metrics {
@@ -220,9 +221,11 @@ fn phase(run: &Run, phase: &PhaseResult, index: usize, open: bool) -> Markup {
     }
 }
 
-/// The figure of a phase of one job with the shortest form of its conditions.
-fn brief(phase: &PhaseResult) -> String {
-    let [job] = phase.jobs.as_slice() else { return String::new() };
+/// The figure of a phase of one job with the shortest form of its conditions, or that of all jobs together.
+fn brief(run: &Run, phase: &PhaseResult) -> String {
+    let [job] = phase.jobs.as_slice() else {
+        return together(run, phase).map_or_else(String::new, |sum| format!(", {}", sum.words()));
+    };
     let total = &job.total;
     let Some(iops) = total.known_iops() else { return String::new() };
     let size =

@@ -15,6 +15,7 @@ use crate::notes::notes;
 use crate::repeats::repeats;
 use crate::rounds::is_lead_in;
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone, left_out_note};
+use crate::together::together;
 use crate::{conditions, format, hosts, service};
 
 /// Of more hosts than this those at the ends are shown, and those that were lost.
@@ -142,6 +143,9 @@ fn push_phase(text: &mut String, run: &Run, phase: &PhaseResult, left_out: &mut 
             run.id
         );
         paragraph(text, Tone::Dim, &words, Hang { first: 2, rest: 4 }, style);
+    }
+    if let Some(sum) = together(run, phase) {
+        paragraph(text, Tone::Strong, &sum.words(), Hang { first: 2, rest: 4 }, style);
     }
     for (name, metric) in &phase.metrics {
         paragraph(text, Tone::Plain, &metric_words(name, metric), Hang { first: 2, rest: 4 }, style);
