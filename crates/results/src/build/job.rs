@@ -281,7 +281,9 @@ fn evidence(total: &GroupTotal, planned: &[&PlannedJob], plan: &Plan, counts: &J
     let sum = |field: fn(&JobOutcome) -> u64| outcomes().map(field).fold(0, u64::saturating_add);
     let measured_ns = window.1.saturating_sub(window.0);
     let offered_iops = offered_iops(planned).map(|iops| iops * f64::from(copies));
-    let expected = offered_iops.map(|rate| rate * measured_ns as f64 / 1e9);
+    let expected = offered_iops
+        .and_then(|_| offered_ios(tallies, planned, measured_ns))
+        .map(|ios| ios * f64::from(copies));
     JobEvidence {
         plan_jobs: tallies.iter().map(|(index, _)| *index).collect(),
         finished: tallies.iter().all(|(_, tally)| !tally.outcomes.is_empty()),
@@ -331,6 +333,15 @@ fn worker_count(total: &GroupTotal) -> u32 {
 /// Operations a second offered by all jobs together; `None` where one of them has no rate.
 fn offered_iops(planned: &[&PlannedJob]) -> Option<f64> {
     if planned.is_empty() { None } else { planned.iter().map(|planned| planned.offered_iops()).sum() }
+}
+
+/// Operations that the jobs of a group offered, each over the time in which it was measured: one may end before the others.
+fn offered_ios(tallies: &[(u32, JobTotal)], planned: &[&PlannedJob], measured_ns: u64) -> Option<f64> {
+    let of = |((_, tally), planned): (&(u32, JobTotal), &&PlannedJob)| {
+        let own_ns = tally.window.map_or(measured_ns, |(start, end)| end.saturating_sub(start));
+        Some(planned.offered_iops()? * own_ns as f64 / 1e9)
+    };
+    tallies.iter().zip(planned).map(of).sum()
 }
 
 /// Operations a second that all jobs together offer of each operation; `None` where one of them has no such rates.

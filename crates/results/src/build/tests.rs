@@ -255,6 +255,27 @@ fn a_group_is_one_result_over_the_time_of_all() {
 }
 
 #[test]
+fn a_job_of_a_group_that_ends_first_has_missed_no_rate() {
+    let mut jobs = vec![job("a"), job("b")];
+    for (job, iops) in jobs.iter_mut().zip([300.0, 200.0]) {
+        job.group = Some("both".to_owned());
+        job.pace = Pace::Open { offered: Offered::Iops(iops), arrival: Arrival::default() };
+    }
+    let mut events = vec![started(plan(jobs), environment()), RunEvent::PhaseStarted { phase: 0, at_ms: 0 }];
+    for (job, ios, measured_ns) in [(0, 300, SECOND), (1, 100, SECOND / 2)] {
+        let mut interval = interval(job, 0, OpKind::Read, ios);
+        interval.key.length_ns = measured_ns;
+        events.push(HostEvent::Interval(Box::new(interval)).into());
+        let outcome = Box::new(crate::JobOutcome { measured_start_ns: 0, measured_ns, ..outcome() });
+        events.push(HostEvent::JobFinished { phase: 0, job, outcome }.into());
+    }
+    let run = build(&events);
+    let evidence = &run.phases[0].jobs[0].evidence;
+    assert_eq!((evidence.offered_iops, evidence.missed_share), (Some(500.0), Some(0.0)));
+    assert!(run.findings.iter().all(|finding| finding.id != "rate-not-reached"));
+}
+
+#[test]
 fn the_order_of_intervals_and_ends_does_not_matter() {
     let events = grouped_events();
     let (intervals, others): (Vec<_>, Vec<_>) = events
