@@ -32,9 +32,13 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
 }
 
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {
-    // A run that was stopped is incomplete: that says it.
-    if !subject.job.evidence.finished && subject.run.end != Some(RunEnd::Completed) {
-        return None;
+    if !subject.job.evidence.finished {
+        match subject.run.end {
+            Some(RunEnd::Completed) => {}
+            // A run that was stopped is incomplete: that says it.
+            Some(RunEnd::Interrupted | RunEnd::Failed) => return None,
+            None => return Some(cut_off(subject)),
+        }
     }
     let done_s = subject.job.measured_s;
     let planned_s = subject.planned.iter().filter_map(|planned| time_alone(planned)).map(|time| time.0).max();
@@ -59,6 +63,20 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         .evidence("planned_s", planned_s)
         .advise("give the job a time, more bytes, or find out why it ended early");
     Some(finding)
+}
+
+/// A job of a run that has no end: killed, or still going. The evidence of most checks comes with the end of a job, and without it nothing
+/// would speak against the figure.
+fn cut_off(subject: &Subject<'_>) -> Finding {
+    let kept = time(subject.job.measured_s * 1e9);
+    let message = format!(
+        "the run has no end: {kept} of this job are kept, and not what else used the devices and the CPUs"
+    );
+    subject
+        .draft(ID, FindingSeverity::Warning, message)
+        .bias("effect unknown: what would speak against the figure was not recorded")
+        .evidence("measured_s", subject.job.measured_s)
+        .advise("run it again")
 }
 
 /// The planned time, where nothing else was to end the job: one with a number of bytes, or that ends with others or once
@@ -87,6 +105,8 @@ mod tests {
         assert_eq!(only(ID, &run).severity, FindingSeverity::Warning);
         run.end = Some(RunEnd::Interrupted);
         silent(ID, &run);
+        run.end = None;
+        assert!(only(ID, &run).message.contains("the run has no end"));
         run.end = Some(RunEnd::Completed);
         run.phases[0].jobs[0].measured_s = 4.9;
         silent(ID, &run);
