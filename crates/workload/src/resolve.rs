@@ -142,6 +142,16 @@ pub enum ResolveError {
         /// Its name.
         engine: &'static str,
     },
+    /// An engine that needs something to read or write, on targets that are nothing.
+    #[error(
+        "job '{job}' asks for engine {engine}, and its target is of kind \"null\", which holds nothing; leave the engine out, or give the target a path"
+    )]
+    NothingThere {
+        /// The job.
+        job: String,
+        /// The engine's name.
+        engine: &'static str,
+    },
     /// Blocks that repeat would make too many phases.
     #[error("with all rounds of '{name}' the plan has more than {max} phases; fewer points or fewer rounds")]
     TooManyRounds {
@@ -427,12 +437,29 @@ impl Planner<'_> {
         }
     }
 
+    /// Whether all targets of the job are of the kind that holds nothing.
+    fn has_nothing_there(&self) -> bool {
+        let kind =
+            |name: &String| self.targets.iter().find(|target| target.name == *name).map(|target| target.kind);
+        !self.job.targets.is_empty()
+            && self.job.targets.iter().all(|name| kind(name) == Some(TargetKind::Null))
+    }
+
     fn engine(&self) -> Result<(PlannedEngine, Option<String>), ResolveError> {
         let works = |kind| self.places.iter().all(|place| place.inventory.engines.contains(&kind));
         let deep = self.job.outstanding_per_thread > 1;
         let named = self.asked_engine();
+        let job = || self.job.name.clone();
+        if self.has_nothing_there() {
+            return match named {
+                EngineKind::Auto => {
+                    Ok((PlannedEngine::Null, Some("auto: there is nothing to read or write".to_owned())))
+                }
+                EngineKind::Null | EngineKind::Sim | EngineKind::Fio => Ok((named.into(), None)),
+                _ => Err(ResolveError::NothingThere { job: job(), engine: named.name() }),
+            };
+        }
         if named != EngineKind::Auto {
-            let job = || self.job.name.clone();
             let unavailable = || ResolveError::EngineUnavailable { job: job(), engine: named.name() };
             return works(named).then_some((named.into(), None)).ok_or_else(unavailable);
         }

@@ -47,7 +47,7 @@ fn planned(phases: Vec<Phase>) -> Arc<Plan> {
     };
     let facts = TargetFacts {
         path: "t".into(),
-        kind: TargetKind::Null,
+        kind: TargetKind::File,
         existing_bytes: 0,
         direct_align_bytes: None,
         engine_choice: None,

@@ -307,3 +307,16 @@ fn ranges_with_untouched_blocks_must_not_overlap_and_need_room() {
     let error = super::plan(&workload(read_miss("a", 2)), &here, 0).unwrap_err().to_string();
     assert!(error.contains("too little for 2 threads"), "{error}");
 }
+
+#[test]
+fn where_there_is_nothing_the_null_engine_does_it() {
+    let mut nothing = inventory(&ALL, None);
+    for facts in nothing.targets.values_mut() {
+        (facts.kind, facts.existing_bytes) = (TargetKind::Null, 1 << 20);
+    }
+    let plan = super::plan(&workload(random_read(4096)), &nothing, 0).unwrap();
+    assert_eq!(plan.phases[0].jobs[0].engine, PlannedEngine::Null);
+    let job = Job { engine: EngineKind::IoUring, ..random_read(4096) };
+    let error = super::plan(&workload(job), &nothing, 0).unwrap_err().to_string();
+    assert!(error.contains("engine io_uring") && error.contains("kind \"null\""), "{error}");
+}
