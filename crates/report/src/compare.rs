@@ -1,7 +1,9 @@
 //! A comparison in the words that all renderers share.
 
 use assay_results::Verdict;
-use assay_results::compare::{Comparison, Difference, MetricComparison, PairComparison, SideBrief};
+use assay_results::compare::{
+    Comparison, Difference, MetricComparison, PairComparison, SideBrief, TestComparison,
+};
 use assay_results::stats::{CompareVerdict, Judgement, Reason, RunSpread};
 
 use crate::format;
@@ -260,6 +262,11 @@ pub(crate) fn outcome(pair: &PairComparison) -> String {
     let refused = pair.tests.iter().filter(|test| !test.not_comparable.is_empty()).count();
     if refused > 0 {
         parts.push(format!("{} not comparable", format::plural(refused as u64, "test")));
+    }
+    let ranked = |test: &&TestComparison| test.metrics.iter().any(|metric| metric.judgement.is_some());
+    let doubted = pair.tests.iter().filter(ranked).filter(|test| !test.cautions.is_empty()).count();
+    if doubted > 0 {
+        parts.push(format!("cautions apply to {}", format::plural(doubted as u64, "test")));
     }
     parts.join("; ")
 }
