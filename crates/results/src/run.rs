@@ -1,6 +1,6 @@
 //! [`Run`]: one executed plan, as stored in `run.json` (schema `assay.run/1`).
 
-use assay_workload::{PhaseKind, Plan, SweepPoint, empty_as_none};
+use assay_workload::{PhaseKind, Plan, PlannedPhase, SweepPoint, empty_as_none};
 use serde::{Deserialize, Serialize};
 
 use crate::data::DataChecks;
@@ -520,9 +520,14 @@ impl PhaseResult {
 }
 
 impl Run {
-    /// How often a phase was done.
+    /// How often a phase was done, or was to be done where the run ended before.
     pub fn repeats_of(&self, phase: &PhaseResult) -> usize {
-        self.phases.iter().filter(|other| other.repeats(phase)).count()
+        let same = |planned: &&PlannedPhase| {
+            planned.step.is_none()
+                && (&planned.name, &planned.point, &planned.kind) == (&phase.name, &phase.point, &phase.kind)
+        };
+        let planned = self.plan.phases.iter().filter(same).count();
+        planned.max(self.phases.iter().filter(|other| other.repeats(phase)).count())
     }
 }
 

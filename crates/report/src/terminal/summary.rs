@@ -204,7 +204,7 @@ fn push_verdict(text: &mut String, run: &Run, phase: &PhaseResult, job: &JobResu
         paragraph(text, verdict_tone(row.verdict), &words, Hang { first: 4, rest: 6 }, style);
     }
     if row.disturbed.contains(&phase.repeat) {
-        let words = "this repetition was disturbed; the median does not rest on it";
+        let words = "this repetition was disturbed or cut short; the median does not rest on it";
         paragraph(text, Tone::Warn, words, Hang { first: 4, rest: 6 }, style);
     }
 }

@@ -3,6 +3,8 @@
 //! A finding about one repetition says nothing yet about the median of them: where the median would lie within what the other
 //! repetitions say however that one had come out, the row stands, and names the repetition.
 
+use std::collections::BTreeSet;
+
 use super::not_steady::whole_intervals;
 use super::severity::severity;
 use super::{not_steady, outlier_run, rate_not_reached, verdict_of};
@@ -102,7 +104,7 @@ struct Weighed {
 /// The findings about one row, by their place among all, weighed.
 struct RowFindings {
     figure: Metric,
-    /// Repetitions that were disturbed and that the median does not rest on.
+    /// Repetitions that were disturbed, or cut short, and that the median does not rest on.
     disturbed: Vec<u32>,
     weighed: Vec<(usize, Weighed)>,
 }
@@ -110,7 +112,11 @@ struct RowFindings {
 impl RowFindings {
     fn of(repetitions: &[Repetition<'_>], findings: Vec<(usize, &Finding)>) -> RowFindings {
         let (unit, values) = values(repetitions);
-        let figure = figure(unit, &values, repetitions);
+        let cut = cut_short(repetitions);
+        let figure = match cut.is_empty() {
+            true => figure(unit, &values, repetitions),
+            false => figure_of(unit, &without(&values, &cut)),
+        };
         let grave = |finding: &Finding, half_width| {
             severity(finding.severity, finding.effect, half_width) == FindingSeverity::Warning
         };
@@ -134,6 +140,7 @@ impl RowFindings {
             (*at, Weighed { severity, set_aside })
         });
         let weighed = weighed.collect();
+        let aside: BTreeSet<usize> = aside.into_iter().chain(cut).collect();
         let disturbed = aside.iter().map(|window| repetitions[*window].phase.repeat).collect();
         RowFindings { figure, disturbed, weighed }
     }
@@ -203,6 +210,13 @@ fn windows(
     windows.sort_unstable();
     windows.dedup();
     windows
+}
+
+/// The repetitions that were stopped on their way, where others were not: those are no values of the median.
+fn cut_short(repetitions: &[Repetition<'_>]) -> Vec<usize> {
+    let cut: Vec<usize> =
+        (0..repetitions.len()).filter(|at| !repetitions[*at].job.evidence.finished).collect();
+    if cut.len() < repetitions.len() { cut } else { Vec::new() }
 }
 
 /// Whether a median stands although these of its values were disturbed: however they had come out without, it would lie
