@@ -385,6 +385,7 @@ fn carry_out(
         strict: how.common.allowed.strict,
         notes: std::mem::take(&mut asked.notes),
         commands: std::mem::take(&mut asked.commands),
+        make_directories: asked.format == Some(Format::Fio),
         claims: claims.clone(),
         ..Request::new(Work::Planned(plan.clone()), &asked.directory)
     };

@@ -3,7 +3,7 @@
 mod likeness;
 
 use assay_workload::pattern::OpKind;
-use assay_workload::plan::{Carrier, PlannedEngine, PlannedJob};
+use assay_workload::plan::{Carrier, PlannedJob};
 
 use crate::compare::{Repetition, tests_of_run};
 use crate::histogram::LatencyHistogram;
@@ -60,7 +60,7 @@ fn of_test<'r>(run: &'r Run, repetitions: &[Repetition<'r>]) -> Option<Quoted<'r
     let random = patterns().next().and_then(|pattern| pattern.placement.known_random());
     let durable = !planned.is_empty() && planned.iter().all(|planned| planned.flush.every_write_durable());
     let real = planned_phase.is_none_or(|phase| phase.carried_by != Carrier::Simulated)
-        && !planned.iter().any(|planned| planned.engine == PlannedEngine::Null);
+        && planned.iter().all(|planned| planned.moves_data());
     let bytes: Vec<f64> = repetitions.iter().map(|one| one.job.total.bytes_per_s).collect();
     Some(Quoted {
         row: run.row(first.phase, first.job)?,

@@ -124,6 +124,12 @@ impl Lowering<'_> {
         for clone in clones {
             for index in 0..clone.files.len() {
                 let path = clone.files.name(index).unwrap_or_default();
+                if source.job.region().named_bytes.is_some() && is_device(&path) {
+                    let message =
+                        format!("{path} is no file: names of files are made, looked at and removed here");
+                    self.error(source, "device-by-name", "filename", message, "filename=<path of a file>");
+                    return None;
+                }
                 if path == "-" {
                     let message = "standard input and output are no targets";
                     self.error(source, "standard-input", "filename", message, "filename=<path>");
@@ -167,7 +173,7 @@ impl Lowering<'_> {
 
     /// Every file has to hold a block: on smaller ones fio does nothing and says nothing.
     fn room(&mut self, source: Source<'_>) {
-        let room = per_file(source.job);
+        let room = source.job.region().named_bytes.or_else(|| per_file(source.job));
         let block = source.job.access().max_bytes();
         if let Some(room) = room.filter(|room| *room < block) {
             let message =
@@ -225,6 +231,25 @@ impl Lowering<'_> {
         job.strides = Some(Strides { zone_bytes: zone, turn_bytes: turn, skip_bytes: skip });
     }
 
+    /// Each file is one I/O of a job that works on its name.
+    fn names_alone(&mut self, source: Source<'_>, bytes: u64, job: &mut Job) {
+        let block = source.job.access().max_bytes();
+        (job.offset, job.offset_increment) = (Extent::Bytes(0), Extent::Bytes(0));
+        job.length = Some(Extent::Bytes(block));
+        let ios = bytes / source.job.access().min_bytes().max(1);
+        if ios > 1 {
+            let option = if source.section.settings.get("filesize").is_some() { "filesize" } else { "size" };
+            let message =
+                format!("each file is one I/O; fio counts {ios}, of which the first alone does something");
+            self.note(source, "ios-of-names", option, message, "");
+        }
+        for option in ["offset", "offset_increment"] {
+            if source.section.settings.get(option).is_some() {
+                self.note(source, "offset-of-names", option, "a name has no offset", "");
+            }
+        }
+    }
+
     /// Start, step and length of the region within each file.
     pub(crate) fn region(&mut self, source: Source<'_>, job: &mut Job) {
         let region = source.job.region();
@@ -242,6 +267,9 @@ impl Lowering<'_> {
             Some(Size::Bytes(_)) if region.file_size.is_none() => per_file(source.job).map(Extent::Bytes),
             _ => None,
         };
+        if let Some(bytes) = region.named_bytes {
+            return self.names_alone(source, bytes, job);
+        }
         self.zoned(source, job);
         if region.file_size.is_some_and(|(low, high)| low != high) {
             let message = "every file has the largest of the lengths";
@@ -312,6 +340,10 @@ fn percent_of(bytes: u64, percent: u8) -> u64 {
 
 /// The length a file has to have for all clones; `None`: as long as it is.
 fn needed(job: &ResolvedJob, threads: u64) -> Option<u64> {
+    let operation = job.file_operation().filter(|operation| operation.needs_file());
+    if let (Some(bytes), Some(_)) = (job.region().named_bytes, operation) {
+        return Some(bytes);
+    }
     if let Some((_, high)) = job.region().file_size {
         // An offset in per cent is one of what is there, and a new file has nothing.
         let start = if let Size::Bytes(offset) = job.region().offset { offset } else { 0 };
