@@ -277,3 +277,84 @@ impl Engine for FileCalls {
         0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use assay_host::workdir::{is_own_directory, is_own_file};
+
+    use super::*;
+
+    /// The result of one I/O on one name, and what the engine made is noted.
+    fn call(operation: FileOperation, place: &Arc<NamedPlace>) -> i32 {
+        let mut engine = FileCalls::new(operation, vec![Arc::clone(place)], 1);
+        let io = Io { slot: 0, target: 0, kind: OpKind::Read, len_bytes: 4096, offset_bytes: 0 };
+        engine.queue(io).unwrap();
+        assert!(engine.queue(io).is_err(), "there is room for one");
+        engine.submit(Wait::Poll).unwrap();
+        let mut completions = Completions::with_capacity(1);
+        engine.reap(&mut completions, Wait::Poll).unwrap();
+        engine.judge(&completions);
+        completions.as_slice()[0].result
+    }
+
+    fn named(directory: &Path, name: &str) -> Arc<NamedPlace> {
+        let open = Arc::new(File::open(directory).unwrap());
+        Arc::new(NamedPlace::new(open, &directory.join(name)).unwrap())
+    }
+
+    #[test]
+    fn a_file_is_made_looked_at_and_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = named(directory.path(), "new");
+        let missing = -libc::ENOENT;
+        assert_eq!(call(FileOperation::StatFile, &place), missing);
+        assert_eq!(call(FileOperation::CreateFile, &place), 4096);
+        place.claim_made();
+        assert!(is_own_file(&directory.path().join("new")));
+        let stats = [FileOperation::StatFile, FileOperation::LstatFile, FileOperation::StatxFile];
+        assert!(stats.iter().all(|operation| call(*operation, &place) == 4096));
+        assert_eq!(call(FileOperation::DeleteFile, &place), 4096);
+        assert_eq!(call(FileOperation::DeleteFile, &place), missing);
+        assert_eq!(call(FileOperation::Truncate, &place), -libc::EINVAL, "it was no write");
+    }
+
+    #[test]
+    fn what_is_there_is_opened_and_stays_anothers() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("theirs");
+        std::fs::write(&path, "theirs").unwrap();
+        let place = named(directory.path(), "theirs");
+        assert_eq!(call(FileOperation::CreateFile, &place), 4096);
+        place.claim_made();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs");
+        assert!(!is_own_file(&path));
+        assert_eq!(call(FileOperation::CreateDirectory, &place), -libc::EEXIST);
+    }
+
+    #[test]
+    fn directories_are_ours_and_only_empty_ones_go() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = named(directory.path(), "new");
+        assert_eq!(call(FileOperation::CreateDirectory, &place), 4096);
+        place.claim_made();
+        let path = directory.path().join("new");
+        assert!(is_own_directory(&path));
+        std::fs::write(path.join("kept"), "").unwrap();
+        assert_eq!(call(FileOperation::DeleteDirectory, &place), -libc::ENOTEMPTY);
+        std::fs::remove_file(path.join("kept")).unwrap();
+        assert_eq!(call(FileOperation::StatxDirectory, &place), 4096);
+        assert_eq!(call(FileOperation::DeleteDirectory, &place), 4096);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("theirs"), "theirs").unwrap();
+        std::os::unix::fs::symlink("theirs", directory.path().join("link")).unwrap();
+        let place = named(directory.path(), "link");
+        assert_eq!(call(FileOperation::CreateFile, &place), -libc::ELOOP);
+        assert_eq!(call(FileOperation::DeleteFile, &place), 4096);
+        assert!(directory.path().join("theirs").exists(), "the link itself goes");
+    }
+}

@@ -307,7 +307,9 @@ fn accepted_files_become_workloads_that_can_be_planned() {
         let Some(workload) = workload else {
             let errors = ids(&diagnostics, Severity::Error);
             assert!(
-                errors.iter().all(|id| ["engine-not-runnable", "file-below-block"].contains(id)),
+                errors
+                    .iter()
+                    .all(|id| ["engine-not-runnable", "file-below-block", "too-many-targets"].contains(id)),
                 "{}: {errors:?}",
                 entry.file
             );
@@ -320,7 +322,7 @@ fn accepted_files_become_workloads_that_can_be_planned() {
         written.push(written_again(entry, &workload));
     }
     say(&format!(
-        "fio corpus: {files} read, {foreign} that cannot run here (engine, or files below a block), {} not to be planned",
+        "fio corpus: {files} read, {foreign} that cannot run here (engine, files below a block, or too many files), {} not to be planned",
         unplannable.len()
     ));
     say(&format!("fio corpus: losses in workloads {losses:?}"));

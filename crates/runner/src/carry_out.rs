@@ -154,8 +154,8 @@ pub fn carry_out(
     // Held until the run has ended and what it made in vain is removed.
     let claims = request.claims.clone();
     // What is refused from here on leaves none of them behind.
-    let parents =
-        if request.make_directories { Parents::make(&plan, &site.host)? } else { Parents::default() };
+    let named = request.directories.as_ref();
+    let parents = named.map(|named| Parents::make(&plan, named, &site.host)).transpose()?;
     let permits = permitted(&plan, &request, site)?;
     let notes = [notes, data_journal::check(&plan, &request, site)?].concat();
     if !observer.before_writing(&plan) {
@@ -174,7 +174,7 @@ pub fn carry_out(
         start.undo(&claims, &site.host);
         return done.map(Some);
     }
-    parents.keep();
+    parents.into_iter().for_each(Parents::keep);
     done.map(|done| Some(Done { left: start.left(), ..done }))
 }
 

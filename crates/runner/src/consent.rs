@@ -10,6 +10,7 @@ use assay_host::claim::{Access, Claims};
 use assay_host::guard::{
     Consent, NodeIdentity, Permit, Refusal, check_read, check_unused, check_write, overlapping,
 };
+use assay_host::workdir::is_own_directory;
 use assay_workload::target::TargetKind;
 use assay_workload::{Plan, PlannedJob};
 
@@ -68,10 +69,15 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, consent: &Consent) -> Result<
                 other => other,
             })?;
         } else if target.kind == TargetKind::Directory {
-            check_anchor(target.path.as_ref(), &NamedDirectories::at(consent.targets()))?;
+            check_directory(target.path.as_ref(), &NamedDirectories::at(consent.targets()))?;
         }
     }
     Ok(permits)
+}
+
+/// Whether what jobs do to a directory may be done: they have a tree in it, or remove what a job made.
+fn check_directory(path: &Path, named: &NamedDirectories) -> Result<(), AnchorError> {
+    if is_own_directory(path) { Ok(()) } else { check_anchor(path, named) }
 }
 
 /// Whether applications use a target.
@@ -98,7 +104,7 @@ pub fn overwrites(plan: &Plan, index: usize, host: &HostRoot) -> Result<Option<S
         let consent = Consent::naming(host, named);
         check_write(host, path, &consent)?;
         if target.kind == TargetKind::Directory && !holds_databases(plan, index as u32) {
-            check_anchor(path, &NamedDirectories::at(consent.targets()))?;
+            check_directory(path, &NamedDirectories::at(consent.targets()))?;
         }
         Ok(())
     };

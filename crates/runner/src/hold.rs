@@ -132,6 +132,13 @@ fn hold_names(
     for index in used_by_name(plan, phase) {
         let target = &plan.targets[index as usize];
         let permit = permits.get(&index);
+        // A name of a device is not Assay's to make or remove, whatever may be done to the device.
+        if let Some(PermitKind::NamedDevice | PermitKind::Discard) = permit.map(Permit::kind) {
+            return Err(format!(
+                "{} is a device: names of files are made, looked at and removed",
+                target.path
+            ));
+        }
         let open = match permit {
             Some(permit) if permit.kind() == PermitKind::NewFile => permit.open_directory(host),
             _ => Ok(open_above(&target.path).map_err(|error| format!("{}: {error}", target.path))?),

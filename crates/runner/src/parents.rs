@@ -17,14 +17,23 @@ use crate::error::RunError;
 pub(crate) struct Parents(Vec<PathBuf>);
 
 impl Parents {
-    /// Makes the missing directories above the files of a plan, where a file might be made as well.
+    /// Makes the missing directories above the files of a plan, where a file might be made as well; but neither those that are `named`, nor
+    /// what is in them.
     ///
     /// # Errors
     /// The guard's refusal, or [`RunError::MakeFile`] naming the directory.
-    pub(crate) fn make(plan: &Plan, host: &HostRoot) -> Result<Self, RunError> {
+    pub(crate) fn make(plan: &Plan, named: &[PathBuf], host: &HostRoot) -> Result<Self, RunError> {
         let mut parents = Parents::default();
+        let absent: Vec<PathBuf> = named
+            .iter()
+            .filter_map(|path| std::path::absolute(path).ok())
+            .filter(|path| !host.locate(path).is_dir())
+            .collect();
+        let is_named = |path: &Path| absent.iter().any(|named| path.starts_with(named));
         let files = plan.targets.iter().filter(|target| target.kind == TargetKind::File);
-        for above in files.filter_map(|target| Path::new(&target.path).parent()) {
+        for above in
+            files.filter_map(|target| Path::new(&target.path).parent()).filter(|above| !is_named(above))
+        {
             let located = |path: &Path| host.locate(path);
             let missing: Vec<&Path> =
                 above.ancestors().take_while(|path| located(path).symlink_metadata().is_err()).collect();
@@ -89,15 +98,18 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (one, two) = (place.path().join("a/b/c"), place.path().join("a/d/e"));
         let host = HostRoot::real();
-        let made = Parents::make(&plan(&[&one, &two]), &host).unwrap();
+        let made = Parents::make(&plan(&[&one, &two]), &[], &host).unwrap();
         assert!(place.path().join("a/b").is_dir() && place.path().join("a/d").is_dir());
         drop(made);
         assert!(!place.path().join("a").exists());
-        Parents::make(&plan(&[&one]), &host).unwrap().keep();
+        Parents::make(&plan(&[&one]), &[], &host).unwrap().keep();
         assert!(place.path().join("a/b").is_dir());
-        let made = Parents::make(&plan(&[&two]), &host).unwrap();
+        let made = Parents::make(&plan(&[&two]), &[], &host).unwrap();
         std::fs::write(&two, "theirs").unwrap();
         drop(made);
+        let named = [place.path().join("x")];
+        Parents::make(&plan(&[&place.path().join("x/y")]), &named, &host).unwrap().keep();
+        assert!(!place.path().join("x").exists(), "a directory that is named is not made");
         assert!(two.exists() && place.path().join("a/b").is_dir());
     }
 
@@ -107,7 +119,7 @@ mod tests {
         std::os::unix::fs::symlink("nowhere", place.path().join("link")).unwrap();
         let host = HostRoot::real();
         for path in [Path::new("/dev/no-such-place/x"), &place.path().join("link/x")] {
-            assert!(Parents::make(&plan(&[path]), &host).is_err(), "{}", path.display());
+            assert!(Parents::make(&plan(&[path]), &[], &host).is_err(), "{}", path.display());
         }
         assert!(!place.path().join("nowhere").exists());
     }

@@ -121,6 +121,13 @@ fn directories_are_made_looked_at_and_removed() {
         counts(&self::report(&place, env!("CARGO_BIN_EXE_assay"), &["fio", "--watch", "counters"])),
         [2]
     );
+    // And removed without anybody's consent.
+    place.file("job.fio", "[listed]\nioengine=dirdelete\nfilename=made.0.2\nfilesize=4k\n");
+    assert_eq!(
+        counts(&self::report(&place, env!("CARGO_BIN_EXE_assay"), &["fio", "--watch", "counters"])),
+        [1]
+    );
+    assert!(!stands("made.0.2"));
     // What Assay made it removes again, but for what somebody put something into.
     std::fs::write(place.path().join("made.0.1/kept"), "theirs").expect("a file");
     let said = place.assay(&["cleanup", "."]);
