@@ -13,6 +13,8 @@ use super::{BY_FIO, Lowering, Source};
 
 /// The model's limit on targets of one workload.
 const TARGETS_MAX: usize = 65_535;
+/// The largest block: what a call moves is told as a signed number of 32 bits.
+const BLOCK_BYTES_MAX: u64 = u32::MAX as u64 / 2;
 /// Pairs of job and target in one workload.
 const PAIRS_MAX: u64 = 2_000_000;
 
@@ -175,6 +177,10 @@ impl Lowering<'_> {
     fn room(&mut self, source: Source<'_>) {
         let room = source.job.region().named_bytes.or_else(|| per_file(source.job));
         let block = source.job.access().max_bytes();
+        if block > BLOCK_BYTES_MAX {
+            let message = format!("a block of {block} bytes; {BLOCK_BYTES_MAX} are possible");
+            return self.error(source, "block-too-large", "bs", message, "bs=1g");
+        }
         if let Some(room) = room.filter(|room| *room < block) {
             let message =
                 format!("each file has {room} bytes to work on, less than the largest block of {block}");

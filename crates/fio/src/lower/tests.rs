@@ -225,6 +225,8 @@ fn what_becomes_of_files_is_honoured() {
     assert_eq!(job("nrfiles=4\nopenfiles=1").open_targets, None);
     assert!(job("rw=write\nloops=2\nunlink_each_loop=1").empty_each_pass);
     assert_eq!(ids("rw=write\nloops=2\nunlink_each_loop=1"), ["unlink-each-loop"]);
+    assert_eq!(ids("ioengine=falloc\nsize=4g\nbs=2g"), ["block-too-large"]);
+    assert_eq!(ids("ioengine=filestat\nbs=4k"), ["ios-of-names"]);
     let size =
         |lines: &str| workload(&format!("[a]\nfilename=f\nrw=read\nsize=1m\n{lines}\n")).targets[0].size;
     assert!(size("").is_some() && size("allow_file_create=0").is_none());
