@@ -28,6 +28,9 @@ const JOBS: &[&str] = &[
     "ioengine=falloc\nrw=randwrite\nsize=256k\nbs=32k\nfallocate=none",
     "ioengine=ftruncate\nrw=write\nsize=100k\nbs=4k",
     "ioengine=ftruncate\nrw=write\nsize=64k\nbs=4k\nloops=2\nfallocate=none",
+    "ioengine=psync\nrw=write\nsize=64k\nloops=3\nunlink_each_loop=1",
+    "ioengine=psync\nrw=read\nsize=40k\nnrfiles=5\nopenfiles=2",
+    "ioengine=psync\nrw=randwrite\nsize=48k\nnrfiles=3\nopenfiles=2\nfilename=deep/er/a:deep/b:c",
 ];
 
 /// What one side did: operations of each clone, and what is left: length and 512-byte blocks.
