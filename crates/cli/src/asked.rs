@@ -81,6 +81,8 @@ pub(crate) struct LoadedWorkload {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Commands that the file wants run beside its jobs.
     pub(crate) commands: Vec<ForeignCommand>,
+    /// Directories that the file names for its files, and that have to exist.
+    pub(crate) directories: Vec<String>,
     /// The directory to make for it, if it is to have one.
     pub(crate) work_dir: Option<PathBuf>,
 }
@@ -132,7 +134,7 @@ fn scaled(workload: &mut Workload, share: Option<f64>) -> Result<Vec<(String, St
 fn from(input: Input, wanted: &Wanted<'_>, context: &Context) -> Result<LoadedWorkload, Failure> {
     let format = Some(input.format);
     let is_fio = input.format == Format::Fio;
-    let commands = input.commands.clone();
+    let (commands, directories) = (input.commands.clone(), input.directories.clone());
     let (mut workload, mut diagnostics) = input.refuse_unset().checked(wanted.strict, context)?;
     let directory = input::directory_of(wanted.target)?;
     if is_fio {
@@ -141,7 +143,16 @@ fn from(input: Input, wanted: &Wanted<'_>, context: &Context) -> Result<LoadedWo
         assay_fio::settle_headers(&workload, &mut diagnostics, &begins);
     }
     let notes = scaled(&mut workload, wanted.scale)?;
-    Ok(LoadedWorkload { format, workload, directory, notes, diagnostics, commands, work_dir: None })
+    Ok(LoadedWorkload {
+        format,
+        workload,
+        directory,
+        notes,
+        diagnostics,
+        commands,
+        directories,
+        work_dir: None,
+    })
 }
 
 /// The shipped profiles as a table.
@@ -184,6 +195,7 @@ fn profile(name: &str, wanted: &Wanted<'_>, context: &Context) -> Result<LoadedW
         notes,
         diagnostics: Vec::new(),
         commands: Vec::new(),
+        directories: Vec::new(),
         work_dir,
     })
 }

@@ -65,6 +65,12 @@ fn here(place: &Path, named: &[PathBuf], context: &Context) -> Result<Outcome, F
         let of = if report.removed { "" } else { "from " };
         if files > 0 || report.removed {
             context.out(&format!("removed {of}{shown}: {}, {}", plural(files, "file"), Bytes(report.bytes)));
+        } else if report.directories > 0 {
+            let directories = report.directories;
+            context.out(&format!(
+                "removed {of}{shown}: {directories} empty director{}",
+                if directories == 1 { "y" } else { "ies" }
+            ));
         }
         for (path, why) in &report.kept {
             context.say(&format!("kept {}: {why}", path.display()));

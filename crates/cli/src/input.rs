@@ -185,6 +185,8 @@ pub(crate) struct Input {
     pub(crate) runs: Vec<String>,
     /// Commands that it wants run beside its jobs.
     pub(crate) commands: Vec<ForeignCommand>,
+    /// Directories that it names for its files, and that have to exist.
+    pub(crate) directories: Vec<String>,
 }
 
 /// The language by the name of an option's value.
@@ -241,7 +243,14 @@ pub(crate) fn parse(
     match format {
         Format::Native => {
             let (workload, diagnostics) = native::parse_with(name, text, apps::KINDS);
-            Ok(Input { format, workload, diagnostics, runs: Vec::new(), commands: Vec::new() })
+            Ok(Input {
+                format,
+                workload,
+                diagnostics,
+                runs: Vec::new(),
+                commands: Vec::new(),
+                directories: Vec::new(),
+            })
         }
         Format::Fio => {
             let (file, diagnostics) = fio::parse_with(name, text, &SystemLoader, &system());
@@ -256,12 +265,20 @@ pub(crate) fn parse(
                     diagnostics,
                     runs: Vec::new(),
                     commands: Vec::new(),
+                    directories: Vec::new(),
                 });
             };
             let runs = vdbench::expand(&file).iter().map(vdbench::ExpandedRun::simulating_line).collect();
             let (workload, more) = vdbench::lower(&stem, &file);
             diagnostics.extend(more);
-            Ok(Input { format, workload, diagnostics, runs, commands: file.commands() })
+            Ok(Input {
+                format,
+                workload,
+                diagnostics,
+                runs,
+                commands: file.commands(),
+                directories: Vec::new(),
+            })
         }
     }
 }
@@ -298,7 +315,14 @@ pub(crate) fn of_vdbench(
     });
     let format = Format::Vdbench;
     let Some(file) = file else {
-        let input = Input { format, workload: None, diagnostics, runs: Vec::new(), commands: Vec::new() };
+        let input = Input {
+            format,
+            workload: None,
+            diagnostics,
+            runs: Vec::new(),
+            commands: Vec::new(),
+            directories: Vec::new(),
+        };
         return Ok((input, vdbench::Reported::default()));
     };
     let reported = vdbench::Reported {
@@ -309,7 +333,10 @@ pub(crate) fn of_vdbench(
     let stem = Path::new(&line.files[0]).file_stem().map_or("vdbench".into(), |stem| stem.to_string_lossy());
     let (workload, more) = vdbench::lower(&stem, &file);
     diagnostics.extend(more);
-    Ok((Input { format, workload, diagnostics, runs, commands: file.commands() }, reported))
+    Ok((
+        Input { format, workload, diagnostics, runs, commands: file.commands(), directories: Vec::new() },
+        reported,
+    ))
 }
 
 /// A parameter file that was read, or `None`, and what there is to say.
@@ -358,12 +385,20 @@ fn refuse_words_of_others(format: Format, reading: &ReadingArgs) -> Result<(), F
 pub(crate) fn of_fio(name: &str, file: Option<fio::JobFile>, mut diagnostics: Vec<Diagnostic>) -> Input {
     let format = Format::Fio;
     let Some(file) = file else {
-        return Input { format, workload: None, diagnostics, runs: Vec::new(), commands: Vec::new() };
+        return Input {
+            format,
+            workload: None,
+            diagnostics,
+            runs: Vec::new(),
+            commands: Vec::new(),
+            directories: Vec::new(),
+        };
     };
     let runs = file.expand().iter().map(fio::ResolvedJob::resolved_line).collect();
     let (workload, more) = fio::lower(name, &file);
     diagnostics.extend(more);
-    Input { format, workload, diagnostics, runs, commands: file.commands() }
+    let (commands, directories) = (file.commands(), file.directories());
+    Input { format, workload, diagnostics, runs, commands, directories }
 }
 
 /// What fio's keywords `$pagesize`, `$mb_memory` and `$ncpus` stand for here.

@@ -36,8 +36,16 @@ pub(crate) fn mail(args: &MailArgs, context: &Context) -> Result<Outcome, Failur
     let workload = assay_mail::asked(args.action, &args.directory, &args.settings).map_err(Failure::usage)?;
     let (directory, notes) = (PathBuf::from("."), Vec::new());
     let (diagnostics, commands) = (Vec::new(), Vec::new());
-    let mut asked =
-        LoadedWorkload { format: None, workload, directory, notes, diagnostics, commands, work_dir: None };
+    let mut asked = LoadedWorkload {
+        format: None,
+        workload,
+        directory,
+        notes,
+        diagnostics,
+        commands,
+        directories: Vec::new(),
+        work_dir: None,
+    };
     if args.how.dry_run {
         return run::show_plan(&mut asked, &how, context);
     }

@@ -7,11 +7,12 @@ use std::sync::atomic::AtomicBool;
 use assay_conduct::tiles::TILES_MAX;
 use assay_formats::{Diagnostic, Severity, near};
 use assay_host::claim::{Access, Claims};
+use assay_host::guard::Refusal as Refused;
 use assay_host::workdir::WorkDir;
 use assay_report::terminal;
 use assay_results::probe::Probe;
 use assay_results::store;
-use assay_runner::{Done, Finished, Observer, Request, Shortage, Site, Work, check_space};
+use assay_runner::{Done, Finished, Observer, Request, RunError, Shortage, Site, Work, check_space};
 use assay_workload::Plan;
 use assay_workload::growth::Layout;
 use assay_workload::job::EngineKind;
@@ -385,6 +386,7 @@ fn carry_out(
         strict: how.common.allowed.strict,
         notes: std::mem::take(&mut asked.notes),
         commands: std::mem::take(&mut asked.commands),
+        directories: (asked.format == Some(Format::Fio)).then(|| existing(asked)),
         claims: claims.clone(),
         ..Request::new(Work::Planned(plan.clone()), &asked.directory)
     };
@@ -538,8 +540,17 @@ fn refusals(plan: &Plan, how: &RunOptions<'_>, asked: &LoadedWorkload, context: 
     let losses = input::accept_losses(&asked.diagnostics, how.common.allowed.allow_loss).err();
     // In a directory that `run` makes first there is nothing to ask for.
     let is_made = asked.work_dir.as_ref().is_some_and(|directory| !directory.exists());
+    // So are directories that are missing above the files of a job of fio.
+    let is_made_above = |error: &RunError| {
+        let RunError::Refused(Refused::NoParent { path }) = error else { return false };
+        let is_named = |named: PathBuf| !named.is_dir() && path.starts_with(named);
+        asked.format == Some(Format::Fio) && !existing(asked).into_iter().any(is_named)
+    };
     let consent = match how.common.allowed.consent(host) {
-        Ok(consent) => assay_runner::check_consent(plan, host, &consent).err().map(Failure::from),
+        Ok(consent) => {
+            let refused = assay_runner::check_consent(plan, host, &consent).err();
+            refused.filter(|error| !is_made_above(error)).map(Failure::from)
+        }
         Err(failure) => Some(failure),
     };
     let consent = consent.filter(|_| !is_made);
@@ -608,6 +619,12 @@ fn check_hosts(plan: &Plan, asked: &LoadedWorkload) -> Result<(), Failure> {
     let place = asked.diagnostics.iter().find(|one| one.id == "other-host");
     let place = place.and_then(|one| one.position.as_ref()).map_or(String::new(), |at| format!("{at}: "));
     Err(Failure::usage(format!("{place}{error}")))
+}
+
+/// The directories that a job file names, and that have to exist.
+fn existing(asked: &LoadedWorkload) -> Vec<PathBuf> {
+    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+    asked.directories.iter().map(|directory| absolute(asked.directory.join(directory))).collect()
 }
 
 /// A stop flag for what does not run.

@@ -12,6 +12,8 @@ mod crosscheck;
 mod ends;
 #[path = "formats_fio/logs.rs"]
 mod logs;
+#[path = "formats_fio/names.rs"]
+mod names;
 #[path = "commands/schema.rs"]
 mod schema;
 #[path = "../../../xtask/support/skip.rs"]

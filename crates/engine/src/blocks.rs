@@ -1,9 +1,11 @@
 //! Jobs of block I/O on this machine: the job loop over one of the engines, with its targets open and its buffers mapped.
 
 use std::fmt;
+use std::io;
 use std::os::fd::RawFd;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use assay_workload::FileOperation;
 use assay_workload::arrival::Arrivals;
 use assay_workload::fill::Filler;
 use assay_workload::ops::{OpSource, SiteSpec};
@@ -16,6 +18,7 @@ use crate::buffers::MappedBuffers;
 use crate::clock::RealClock;
 use crate::engines::psync::PsyncEngine;
 use crate::engines::{self, AnyEngine, EngineEntry, NativeEngine};
+use crate::file_calls::{FileCalls, NamedPlaces};
 use crate::flow::Flows;
 use crate::job_loop::{JobLoop, LoopParts, LoopSpec, PassHook, Slots};
 use crate::kind::{
@@ -25,7 +28,7 @@ use crate::kind::{
 use crate::preparation::Preparation;
 use crate::recorder::{Recorder, Shared};
 use crate::seam::{Clock as _, EngineError};
-use crate::targets::{self, Held, LayOut, OpenTargets};
+use crate::targets::{self, Held, LayOut, OpenTargets, target_error};
 use crate::tracing::{IoTrace, TraceSink, TracedThread};
 use crate::validate::engine::ValidatedEngine;
 use crate::validate::{TargetJournal, Validation, WrittenBlocks};
@@ -37,6 +40,10 @@ pub struct Blocks {
     pub trace: Option<Arc<TraceSink>>,
     /// What the phase may write to, open.
     pub held: Held,
+    /// Files that are laid out and then used by their names: given up before anything is measured.
+    pub laying_out: Arc<Mutex<Held>>,
+    /// Where the names are that jobs use.
+    pub places: NamedPlaces,
     /// What the run has written with headers.
     pub validation: Arc<Validation>,
     /// Where it can be seen what is being done before the start.
@@ -83,11 +90,14 @@ impl JobKind<ThisMachine> for Blocks {
         self.validation.prepare(context.plan, context.phase)?;
         let own = |job: &PlannedJob| jobs.iter().any(|&own| std::ptr::eq(context.job(own), job));
         let go_on = || !context.stopped();
-        let (held, validation, preparation) = (&self.held, &self.validation, &self.preparation);
-        let layout = LayOut { plan: context.plan, held, validation, preparation };
+        let mut held = std::mem::take(&mut *self.laying_out.lock().unwrap_or_else(PoisonError::into_inner));
+        held.extend(self.held.iter().map(|(index, file)| (*index, Arc::clone(file))));
+        let (held_now, validation, preparation) = (&held, &self.validation, &self.preparation);
+        let layout = LayOut { plan: context.plan, held: held_now, validation, preparation };
         for file in layout.phase(context.phase, &own, &go_on)? {
             say("layout", file.to_string());
         }
+        drop(held);
         self.laid_out.tell();
         let planned = context.planned().jobs.iter().enumerate();
         let shared = planned.map(|(index, job)| {
@@ -125,6 +135,9 @@ impl PreparedJobs<ThisMachine> for PreparedBlocks<'_> {
     fn thread(&self, at: ThreadIndex, _: &ThisMachine) -> Result<Box<dyn JobRunner + '_>, EngineError> {
         let job = self.context.job(at.job);
         let thread = BlockThread { prepared: self, at, job, slice: &job.slices[at.thread] };
+        if let Some(operation) = job.file_operation {
+            return thread.calling(operation);
+        }
         let entry = engine_of(job).ok_or_else(|| EngineError::Unsupported {
             engine: "the local driver",
             what: format!("run jobs of engine {}", job.engine_name(self.context.planned().carried_by)),
@@ -161,6 +174,20 @@ impl BlockThread<'_> {
                 self.validated(psync, Some(format!("psync instead: {error}")))
             }
         }
+    }
+
+    /// The loop over calls on files.
+    fn calling(&self, operation: FileOperation) -> Result<Box<dyn JobRunner>, EngineError> {
+        let mut places = Vec::new();
+        for site in self.slice.sites.iter().filter(|_| operation.is_by_name()) {
+            let target = &self.prepared.context.plan.targets[site.target as usize];
+            let place = self.prepared.blocks.places.get(&site.target).ok_or_else(|| {
+                let missing = io::Error::other("its directory was not opened before the phase");
+                target_error(&target.path, "use", missing)
+            })?;
+            places.push(Arc::clone(place));
+        }
+        self.paced(FileCalls::new(operation, places, self.job.outstanding_per_thread), None)
     }
 
     /// Where its I/Os are written down, if they are.
@@ -292,15 +319,27 @@ impl BlockThread<'_> {
             range: ActiveRange { offset_bytes: site.offset_bytes, length_bytes: site.length_bytes },
         });
         let sites: Vec<SiteSpec> = sites.collect();
-        job.source(&sites, slice, job.drops_pages_between_passes())
+        job.source(&sites, slice, job.drops_pages_between_passes() || job.empties_between_passes())
     }
 }
 
-/// Forgets cached pages before each further pass, where the job asks for that.
+/// Forgets cached pages, or cuts the files to nothing, before each further pass, where the job asks for that.
 fn pass_hook(job: &PlannedJob, open: &OpenTargets) -> Option<PassHook> {
     let fds: Vec<RawFd> = open.fds().collect();
-    job.drops_pages_between_passes()
-        .then(|| -> PassHook { Box::new(move || fds.iter().for_each(|&fd| drop(targets::invalidate(fd)))) })
+    let (drops, empties) = (job.drops_pages_between_passes(), job.empties_between_passes());
+    if !drops && !empties {
+        return None;
+    }
+    Some(Box::new(move || {
+        for &fd in &fds {
+            if empties {
+                // Of a device nothing is cut.
+                drop(targets::cut_to_nothing(fd));
+            } else {
+                drop(targets::invalidate(fd));
+            }
+        }
+    }))
 }
 
 /// The loop of one thread, with what it works on.

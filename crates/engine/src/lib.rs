@@ -18,6 +18,7 @@ pub mod ending;
 pub mod engines;
 mod errno;
 pub mod extents;
+pub mod file_calls;
 pub mod fio_bridge;
 mod flow;
 pub mod in_flight;

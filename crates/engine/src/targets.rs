@@ -15,7 +15,6 @@ use assay_host::space;
 use assay_workload::content::Content;
 use assay_workload::fill::Filler;
 use assay_workload::job::{FileLayout, OpenSync};
-use assay_workload::pattern::OpKind;
 use assay_workload::plan::{Plan, PlannedJob, PlannedTarget};
 use assay_workload::target::TargetKind;
 use assay_workload::units::Bytes;
@@ -82,10 +81,6 @@ fn open_raw(path: &str, flags: i32) -> io::Result<OwnedFd> {
     }
 }
 
-fn job_writes(job: &PlannedJob) -> bool {
-    job.pattern.kinds().any(|kind| kind != OpKind::Read)
-}
-
 /// Opens the targets of a thread of `job` with the flags its plan asks for: through `held`, and what it only reads and is not held by
 /// its path. Indexes follow `sites` of the slice.
 ///
@@ -102,7 +97,8 @@ pub fn open_for(
     let mut open = OpenTargets { fds: Vec::new(), table: TargetTable::default() };
     for site in &slice.sites {
         let target = &plan.targets[site.target as usize];
-        if target.kind == TargetKind::Null {
+        // What is used by its name is not held open: that would keep alive what is removed.
+        if target.kind == TargetKind::Null || job.by_name().is_some() {
             open.table.targets.push(OpenTarget {
                 fd: -1,
                 size_bytes: target.size_bytes,
@@ -111,7 +107,7 @@ pub fn open_for(
             continue;
         }
         let path = match held.get(&site.target) {
-            None if !job_writes(job) => target.path.clone(),
+            None if !job.may_write() => target.path.clone(),
             held => path_of_open(open_of(held, target)?, std::process::id()),
         };
         let opening = preparation.begins("open", &target.path);
@@ -132,7 +128,7 @@ pub fn open_for(
 }
 
 fn open_target(path: &str, target: &PlannedTarget, job: &PlannedJob) -> Result<OwnedFd, EngineError> {
-    let mut flags = if job_writes(job) { libc::O_RDWR } else { libc::O_RDONLY };
+    let mut flags = if job.may_write() { libc::O_RDWR } else { libc::O_RDONLY };
     if job.direct {
         flags |= libc::O_DIRECT;
     }
@@ -161,6 +157,12 @@ pub fn invalidate(fd: RawFd) -> io::Result<()> {
         0 => Ok(()),
         errno => Err(io::Error::from_raw_os_error(errno)),
     }
+}
+
+/// Gives back all space of the descriptor's file.
+pub(crate) fn cut_to_nothing(fd: RawFd) -> io::Result<()> {
+    // SAFETY: an open descriptor.
+    if unsafe { libc::ftruncate(fd, 0) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Makes a descriptor's data durable.
@@ -252,7 +254,7 @@ impl LayOut<'_> {
         let planned = &self.plan.phases[phase];
         // What is missing of what was written is to be found, and not to be made good.
         let lays_out =
-            |job: &&PlannedJob| job.is_blocks() && !job.reads_what_was_written(planned) && chosen(job);
+            |job: &&PlannedJob| job.has_files() && !job.reads_what_was_written(planned) && chosen(job);
         let jobs = || planned.jobs.iter().filter(lays_out);
         let needs_data = |job: &&PlannedJob| job.pattern.needs_data() || job.layout == FileLayout::Data;
         // A file that one job reads and another one writes has data.

@@ -1,11 +1,14 @@
 //! A job file that was read: its sections with the options that hold for each.
 
+use std::collections::BTreeSet;
+
 use assay_formats::foreign_command::{CommandTime, ForeignCommand};
 use assay_formats::loader::Loader;
 use assay_formats::shell::pasted;
 use assay_formats::{Diagnostic, Severity};
 
 use super::lines::{self, RawSection};
+use super::read_value::split_names;
 use super::report::{Report, WordPosition};
 use super::resolve::{self, Given};
 use super::resolved::Direction;
@@ -100,6 +103,16 @@ impl JobFile {
         // fio ends each word with a blank, the last one too.
         let line = |words: &Vec<String>| words.iter().map(|word| for_shell(word) + " ").collect();
         self.command_lines().iter().map(line).collect()
+    }
+
+    /// The directories that jobs name for their files (`directory`), each once: fio refuses those that do not exist.
+    pub fn directories(&self) -> Vec<String> {
+        let named = |section: &JobSection| {
+            let directories = Given::look(&section.settings).text("directory").map(split_names);
+            directories.unwrap_or_default()
+        };
+        let all: BTreeSet<String> = self.jobs.iter().flat_map(named).collect();
+        all.into_iter().collect()
     }
 
     /// The jobs that `--readonly` forbids, each an error at the line that makes it write or trim.

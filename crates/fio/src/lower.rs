@@ -265,6 +265,9 @@ impl<'a> Lowering<'a> {
         for rule in Rule::ALL {
             rule.lower(self, source, &mut job);
         }
+        if job.by_name().is_some() {
+            self.by_name(source, &mut job);
+        }
         Some(job)
     }
 
@@ -284,11 +287,30 @@ impl<'a> Lowering<'a> {
         native
     }
 
+    /// What a job that works on names has nothing to do with: there is no data, and nothing is open.
+    fn by_name(&mut self, source: Source<'_>, job: &mut Job) {
+        if job.flush != FlushPolicy::default() {
+            let durability = source.job.durability();
+            let option = match () {
+                () if durability.fsync_every > 0 => "fsync",
+                () if durability.fdatasync_every > 0 => "fdatasync",
+                () if durability.end_fsync => "end_fsync",
+                () if durability.fsync_on_close => "fsync_on_close",
+                () => "sync",
+            };
+            let message = "nothing is flushed where names are made, looked at or removed";
+            self.loss(source, "flush-of-names", option, message, "a job that writes to the files");
+            job.flush = FlushPolicy::default();
+        }
+        (job.caching, job.invalidate, job.access_hint) = (Caching::Buffered, false, false);
+    }
+
     pub(super) fn engine(&mut self, source: Source<'_>, job: &mut Job) {
         let durability = source.job.durability();
         job.outstanding_per_thread = source.job.depth().effective;
         self.offload(source);
         job.engine_options = self.engine_options(source);
+        job.file_operation = source.job.file_operation();
         job.caching = if durability.direct { Caching::Direct } else { Caching::Buffered };
         job.invalidate = durability.invalidate;
         // Where I/O is direct nothing is read ahead.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use assay_workload::FileOperation;
 use assay_workload::job::FileLayout;
 
 use super::distribution::Distribution;
@@ -174,7 +175,40 @@ impl ResolvedJob {
 
     /// Which part of the files.
     pub(crate) fn region(&self) -> &Region {
-        self.read.region.get_or_init(|| region(self.given()))
+        self.read.region.get_or_init(|| {
+            let mut region = region(self.given());
+            if self.file_operation().is_some_and(FileOperation::is_by_name) {
+                // Each file is one I/O, however long it is.
+                let share = match region.size {
+                    Some(Size::Bytes(size)) => size / self.files.len().max(1),
+                    _ => 0,
+                };
+                let block = self.access().min_bytes();
+                region.named_bytes = Some(region.file_size.map_or(share, |(_, high)| high));
+                region.file_size = Some((block, block));
+                (region.offset, region.offset_increment) = (Size::Bytes(0), Size::Bytes(0));
+            }
+            region
+        })
+    }
+
+    /// What each I/O is where its engine moves no data.
+    pub(crate) fn file_operation(&self) -> Option<FileOperation> {
+        let operation = self.settings.engine()?.operation?;
+        let Some(setting) = self.settings.private("stat_type").filter(|_| operation.is_stat()) else {
+            return Some(operation);
+        };
+        if self.marks {
+            setting.read.set(true);
+        }
+        let word = match &setting.value {
+            Value::Word(word, _) => *word,
+            _ => "stat",
+        };
+        let of_word = |known: &FileOperation| {
+            (known.is_on_directories(), known.fio_engine().1) == (operation.is_on_directories(), Some(word))
+        };
+        FileOperation::ALL.into_iter().find(of_word)
     }
 
     /// In flight.
@@ -326,6 +360,7 @@ fn region(read: Given<'_>) -> Region {
     Region {
         size: unset(read.size("size")),
         io_size: unset(read.size("io_size")),
+        named_bytes: None,
         file_size: read.span("filesize"),
         offset: read.size("offset").unwrap_or(Size::Bytes(0)),
         offset_increment: read.size("offset_increment").unwrap_or(Size::Bytes(0)),

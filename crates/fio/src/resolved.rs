@@ -158,6 +158,8 @@ pub(crate) struct Region {
     pub(crate) size: Option<Size>,
     /// Bytes to transfer, if not once the region.
     pub(crate) io_size: Option<Size>,
+    /// Length of the files that are laid out for a job that works on names; `None`: it works on what is in them.
+    pub(crate) named_bytes: Option<u64>,
     /// Length of each file in bytes, drawn between the two.
     pub(crate) file_size: Option<(u64, u64)>,
     /// Start within each file.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use assay_formats::Affects;
+use assay_workload::FileOperation;
 use serde::Deserialize;
 
 /// The shape of a value.
@@ -220,6 +221,9 @@ pub(super) struct EngineEntry {
     /// Whether a queue is kept: elsewhere iodepth stays 1.
     #[serde(default)]
     pub(super) asynchronous: bool,
+    /// What each of its I/Os is where it moves no data.
+    #[serde(default)]
+    pub(super) operation: Option<FileOperation>,
     /// What becomes of it.
     pub(super) fate: EngineFate,
 }

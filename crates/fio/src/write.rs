@@ -13,7 +13,7 @@ use assay_workload::job::{
 };
 use assay_workload::target::{Extent, TargetKind};
 use assay_workload::units::Nanos;
-use assay_workload::{Plan, Workload};
+use assay_workload::{FileOperation, Plan, Workload};
 
 use assay_formats::{Diagnostic, Severity};
 
@@ -345,7 +345,11 @@ impl<'a> Writer<'a> {
                 "io_uring"
             }),
         };
-        lines.set("ioengine", name);
+        let called = job.file_operation.map(FileOperation::fio_engine);
+        lines.set("ioengine", called.map_or(name, |(engine, _)| engine));
+        if let Some((_, Some(stat_type))) = called {
+            lines.set("stat_type", stat_type);
+        }
         lines.set("iodepth", job.outstanding_per_thread);
         let direct = job.caching != Caching::Buffered;
         if job.caching == Caching::Auto {
@@ -449,8 +453,14 @@ impl<'a> Writer<'a> {
         if job.remove_files {
             lines.set("unlink", 1);
         }
+        if job.empty_each_pass {
+            lines.set("unlink_each_loop", 1);
+        }
         if section.paths.len() < 2 {
             return;
+        }
+        if let Some(open) = job.open_targets {
+            lines.set("openfiles", open);
         }
         match section.job.selection {
             TargetSelection::RoundRobin => {}

@@ -275,6 +275,9 @@ fn every_accepted_file_expands_to_one_line_per_job() {
     }
 }
 
+/// Why a file that fio accepts may not run here.
+const REFUSED: [&str; 4] = ["engine-not-runnable", "file-below-block", "too-many-targets", "block-too-large"];
+
 /// A system where every path is a large file and every engine works.
 fn inventory(workload: &Workload) -> Inventory {
     let facts = |target: &Target| TargetFacts {
@@ -306,11 +309,7 @@ fn accepted_files_become_workloads_that_can_be_planned() {
         }
         let Some(workload) = workload else {
             let errors = ids(&diagnostics, Severity::Error);
-            assert!(
-                errors.iter().all(|id| ["engine-not-runnable", "file-below-block"].contains(id)),
-                "{}: {errors:?}",
-                entry.file
-            );
+            assert!(errors.iter().all(|id| REFUSED.contains(id)), "{}: {errors:?}", entry.file);
             foreign += 1;
             continue;
         };
@@ -320,7 +319,7 @@ fn accepted_files_become_workloads_that_can_be_planned() {
         written.push(written_again(entry, &workload));
     }
     say(&format!(
-        "fio corpus: {files} read, {foreign} that cannot run here (engine, or files below a block), {} not to be planned",
+        "fio corpus: {files} read, {foreign} that cannot run here (engine, files below a block, or too many files), {} not to be planned",
         unplannable.len()
     ));
     say(&format!("fio corpus: losses in workloads {losses:?}"));
@@ -348,7 +347,9 @@ fn written_again(entry: &Entry, workload: &Workload) -> String {
 /// The installed fio accepts what was written.
 fn judge_written(texts: &[String]) {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    for (index, chunk) in texts.chunks(50).enumerate() {
+    // fio 3.33 does not have the engines of directories.
+    let known: Vec<&String> = texts.iter().filter(|text| !text.contains("ioengine=dir")).collect();
+    for (index, chunk) in known.chunks(50).enumerate() {
         let name = |number: usize| directory.join(format!("written-{index}-{number}.fio"));
         let mut fio = Command::new("fio");
         fio.arg("--parse-only");

@@ -362,19 +362,18 @@ impl Fleet {
 
     /// Refuses targets that several workers of one machine would have, and write to.
     fn check_shared(&self, plan: &Plan) -> Result<(), FleetError> {
+        let are_machines = self.launcher.are_machines();
         let node = |host: HostId| {
-            let hello = self.members.get(usize::from(host.0)).and_then(|member| member.hello.as_ref());
-            hello.map_or("", |hello| hello.node.as_str())
-        };
-        let mut users: BTreeMap<(&str, &str), HostId> = BTreeMap::new();
-        for target in plan.targets.iter().filter(|target| target.kind != TargetKind::Null) {
-            let first = *users.entry((node(target.host), &target.path)).or_insert(target.host);
-            if first != target.host && writes(plan, &target.path) {
-                let (path, node) = (target.path.clone(), node(target.host).to_owned());
-                return Err(FleetError::Shared { path, node });
+            let Some(member) = self.members.get(usize::from(host.0)) else { return "" };
+            if are_machines {
+                return member.name();
             }
+            member.hello.as_ref().map_or("", |hello| hello.node.as_str())
+        };
+        match shared_and_written(plan, &node) {
+            Some((path, node)) => Err(FleetError::Shared { path, node }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Has something done before each phase, and before its idle window: where the workers are, beside them.
@@ -522,6 +521,16 @@ impl Fleet {
     fn tell_stop(&self, workers: &[usize]) {
         workers.iter().for_each(|worker| self.links.send(*worker, Command::Stop.encode()));
     }
+}
+
+/// The first target that several hosts of one machine have, and that is written to; with that machine.
+fn shared_and_written<'n>(plan: &Plan, node: &dyn Fn(HostId) -> &'n str) -> Option<(String, String)> {
+    let mut users: BTreeMap<(&str, &str), HostId> = BTreeMap::new();
+    plan.targets.iter().filter(|target| target.kind != TargetKind::Null).find_map(|target| {
+        let first = *users.entry((node(target.host), &target.path)).or_insert(target.host);
+        let shared = first != target.host && writes(plan, &target.path);
+        shared.then(|| (target.path.clone(), node(target.host).to_owned()))
+    })
 }
 
 /// Whether some job writes to a target of this path.

@@ -79,6 +79,11 @@ pub trait Launcher: std::fmt::Debug + Send + Sync {
     /// What the system says.
     fn start(&self, place: &Place) -> io::Result<Connection>;
 
+    /// Whether each place is a machine of its own, whatever its system says that it is called: guests of one image have one name.
+    fn are_machines(&self) -> bool {
+        false
+    }
+
     /// Whether a connection that broke can be replaced. Where it cannot, as over standard streams, its end is the end of the worker.
     fn reconnects(&self) -> bool {
         false

@@ -2,7 +2,6 @@
 
 use assay_formats::native::{parse, write};
 use assay_formats::{Diagnostic, Severity};
-use assay_workload::SweepPoint;
 use assay_workload::content::{Acknowledged, Content, DataJournal, Payload, Refresh};
 use assay_workload::host::{Host, HostRanges, login_fault};
 use assay_workload::job::*;
@@ -11,6 +10,7 @@ use assay_workload::steps::{FindRate, LatencyLimit, Until, UntilSteady};
 use assay_workload::target::{Extent, Target, TargetKind};
 use assay_workload::tree::{FileSelection, FileState};
 use assay_workload::units::{Bytes, Nanos};
+use assay_workload::{FileOperation, SweepPoint};
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -337,7 +337,9 @@ fn job(targets: Vec<String>) -> BoxedStrategy<Job> {
     let caching = (select(cachings), any::<[bool; 3]>(), select(layouts));
     let options = sometimes(EngineOptions::default(), engine_options());
     let engine = (select(EngineKind::ALL.to_vec()), options, sometimes(0, any::<u64>()));
-    let job = (paced(placed(targets)), data, caching, engine).prop_map(|(job, data, caching, engine)| {
+    let calls = (of(select(FileOperation::ALL.to_vec())), of(1_u32..9));
+    let job = (paced(placed(targets)), data, caching, engine, calls);
+    let job = job.prop_map(|(job, data, caching, engine, calls)| {
         job.with(|job| {
             job.content = data.0;
             job.flush = data.1;
@@ -346,6 +348,9 @@ fn job(targets: Vec<String>) -> BoxedStrategy<Job> {
             job.invalidate_each_pass = caching.1[1];
             job.access_hint = caching.1[2];
             job.layout = caching.2;
+            job.empty_each_pass = caching.1[0] && caching.1[1];
+            job.file_operation = engine.0.is_native().then_some(calls.0).flatten();
+            job.open_targets = calls.1;
             job.engine = engine.0;
             job.engine_options = engine.1;
             job.errors_tolerated = engine.2;

@@ -20,8 +20,8 @@ use rustix::io::Errno;
 use crate::claim::is_claimed;
 use crate::node::NodeLocation;
 use crate::workdir::{
-    Doubt, LEDGER_FILE, Ledger, MARKER_FILE, Ownership, Standing, TAG_FILE, Windows, ownership_in,
-    ownership_of, standing, standing_of,
+    Doubt, LEDGER_FILE, Ledger, MARKER_FILE, Ownership, Standing, TAG_FILE, Windows, is_claimed_directory,
+    ownership_in, ownership_of, standing, standing_of,
 };
 
 /// Depth at which a tree is given up: each level holds an open file.
@@ -56,6 +56,10 @@ pub struct CleanupReport {
 
 impl CleanupReport {
     fn count(&mut self, removed: &Stat) {
+        if FileType::from_raw_mode(removed.st_mode) == FileType::Directory {
+            self.directories += 1;
+            return;
+        }
         self.files += 1;
         self.bytes += u64::try_from(removed.st_size).unwrap_or(0);
         self.allocated_bytes += u64::try_from(removed.st_blocks).unwrap_or(0) * 512;
@@ -172,19 +176,23 @@ pub fn at(place: &Path, named: &[PathBuf]) -> io::Result<Vec<Result<CleanupRepor
     let mut reports: Vec<_> = found.iter().map(|directory| remove(directory)).collect();
     if !ours {
         let left = left_by_jobs(&canonical, &named)?;
-        let something = left.files > 0 || !left.kept.is_empty();
+        let something = left.files + left.directories > 0 || !left.kept.is_empty();
         reports.extend(something.then_some(Ok(left)));
     }
     Ok(reports)
 }
 
-/// Removes a file that a run of this process made and has claimed, if nobody changed it since.
+/// Removes a file that a run of this process made and has claimed, if nobody changed it since; or a directory that a job made, if
+/// nothing is in it.
 ///
 /// # Errors
 /// Why it stays.
 pub fn take_back(path: &Path) -> io::Result<()> {
     let (above, name) = directory_and_name(path)?;
     let file = open_file(above.as_fd(), &name)?;
+    if is_claimed_directory(&file) {
+        return Ok(rustix::fs::unlinkat(&above, &name, AtFlags::REMOVEDIR)?);
+    }
     match ownership_of(&file, path)? {
         Ownership::Ours => unlink(above.as_fd(), &name, &file),
         _ => Err(io::Error::other(FOREIGN)),
@@ -206,8 +214,10 @@ fn left_file(
     named: &[PathBuf],
 ) -> Option<io::Result<Stat>> {
     let stat = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return None;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Directory => return left_directory(above, name, stat),
+        _ => return None,
     }
     let file = open_file(above, name).ok()?;
     let known = ownership_of(&file, path).ok().filter(|known| *known != Ownership::Foreign)?;
@@ -224,6 +234,19 @@ fn left_file(
             return Err(io::Error::other(NOT_OWN));
         }
         unlink(above, name, &file)?;
+        Ok(stat)
+    };
+    Some(removed())
+}
+
+/// The same of a directory that a job made (fio's `dircreate`): it goes if nothing is in it.
+fn left_directory(above: BorrowedFd<'_>, name: &CString, stat: Stat) -> Option<io::Result<Stat>> {
+    let directory = open_file(above, name).ok().filter(is_claimed_directory)?;
+    let removed = || {
+        if not_of_this_user(&directory, above)? {
+            return Err(io::Error::other(NOT_OWN));
+        }
+        rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR)?;
         Ok(stat)
     };
     Some(removed())

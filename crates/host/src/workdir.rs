@@ -28,9 +28,10 @@ pub use identity::Identity;
 pub use ledger::LEDGER_FILE;
 pub(crate) use ledger::Ledger;
 pub use mark::{
-    Ownership, Writing, claim_file, is_cut_short, is_own_file, is_unsealed, mark_file, ownership,
+    Ownership, Writing, claim_directory, claim_file, is_cut_short, is_own_directory, is_own_file,
+    is_unsealed, mark_file, ownership,
 };
-pub(crate) use mark::{ownership_in, ownership_of};
+pub(crate) use mark::{is_claimed_directory, ownership_in, ownership_of};
 pub use windows::{TreeWork, Windows};
 
 /// Name of the cache directory tag.

@@ -62,7 +62,8 @@ fn of_test<'r>(run: &'r Run, repetitions: &[Repetition<'r>]) -> Option<Quoted<'r
     let random = patterns().next().and_then(|pattern| pattern.placement.known_random());
     let durable = !planned.is_empty() && planned.iter().all(|planned| planned.flush.every_write_durable());
     let null = planned.iter().any(|planned| planned.engine == PlannedEngine::Null);
-    let real = !null && planned_phase.is_none_or(|phase| phase.carried_by != Carrier::Simulated);
+    let real = planned_phase.is_none_or(|phase| phase.carried_by != Carrier::Simulated)
+        && planned.iter().all(|planned| planned.moves_data());
     let bytes: Vec<f64> = repetitions.iter().map(|one| one.job.total.bytes_per_s).collect();
     Some(Quoted {
         row: run.row(first.phase, first.job)?,

@@ -28,6 +28,7 @@ use crate::hold::Permits;
 use crate::inventory;
 use crate::limits::{check_descriptors, check_memory};
 use crate::native::NativeExecutor;
+use crate::parents::Parents;
 use crate::recording::{Finished, Place, Recorded, record_in};
 use crate::request::{Observer, Request, Site, Work};
 use crate::seed::random_seed;
@@ -152,6 +153,9 @@ pub fn carry_out(
     }
     // Held until the run has ended and what it made in vain is removed.
     let claims = request.claims.clone();
+    // What is refused from here on leaves none of them behind.
+    let named = request.directories.as_ref();
+    let parents = named.map(|named| Parents::make(&plan, named, &site.host)).transpose()?;
     let permits = permitted(&plan, &request, site)?;
     let notes = [notes, data_journal::check(&plan, &request, site)?].concat();
     if !observer.before_writing(&plan) {
@@ -170,6 +174,7 @@ pub fn carry_out(
         start.undo(&claims, &site.host);
         return done.map(Some);
     }
+    parents.into_iter().for_each(Parents::keep);
     done.map(|done| Some(Done { left: start.left(), ..done }))
 }
 

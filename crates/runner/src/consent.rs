@@ -10,10 +10,11 @@ use assay_host::claim::{Access, Claims};
 use assay_host::guard::{
     Consent, NodeIdentity, Permit, Refusal, check_read, check_unused, check_write, overlapping,
 };
-use assay_workload::Plan;
+use assay_host::workdir::is_own_directory;
 use assay_workload::target::TargetKind;
+use assay_workload::{Plan, PlannedJob};
 
-use crate::error::RunError;
+use crate::error::{RunError, TargetProblem};
 use crate::hold::Permits;
 
 /// Refuses a plan for other machines: what carries plans out here does all of a plan.
@@ -30,6 +31,7 @@ pub fn check_hosts(plan: &Plan) -> Result<(), RunError> {
 /// The guard's refusal, or that the plan is for other machines.
 pub fn check_consent(plan: &Plan, host: &HostRoot, consent: &Consent) -> Result<Permits, RunError> {
     check_hosts(plan)?;
+    not_through_links(plan)?;
     let mut permits = Permits::new();
     let by_jobs = written_by_jobs(plan);
     let written = written(plan);
@@ -67,10 +69,15 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, consent: &Consent) -> Result<
                 other => other,
             })?;
         } else if target.kind == TargetKind::Directory {
-            check_anchor(target.path.as_ref(), &NamedDirectories::at(consent.targets()))?;
+            check_directory(target.path.as_ref(), &NamedDirectories::at(consent.targets()))?;
         }
     }
     Ok(permits)
+}
+
+/// Whether what jobs do to a directory may be done: they have a tree in it, or remove what a job made.
+fn check_directory(path: &Path, named: &NamedDirectories) -> Result<(), AnchorError> {
+    if is_own_directory(path) { Ok(()) } else { check_anchor(path, named) }
 }
 
 /// Whether applications use a target.
@@ -97,7 +104,7 @@ pub fn overwrites(plan: &Plan, index: usize, host: &HostRoot) -> Result<Option<S
         let consent = Consent::naming(host, named);
         check_write(host, path, &consent)?;
         if target.kind == TargetKind::Directory && !holds_databases(plan, index as u32) {
-            check_anchor(path, &NamedDirectories::at(consent.targets()))?;
+            check_directory(path, &NamedDirectories::at(consent.targets()))?;
         }
         Ok(())
     };
@@ -125,16 +132,43 @@ fn written_by_jobs(plan: &Plan) -> BTreeSet<u32> {
     written.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites).map(|site| site.target).collect()
 }
 
+/// The targets that some job opens, rather than using their names alone.
+fn opened(plan: &Plan) -> BTreeSet<u32> {
+    let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs).filter(|job| job.by_name().is_none());
+    jobs.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites).map(|site| site.target).collect()
+}
+
+/// Refuses to remove what a name only leads to: a link is not Assay's, and what it leads to has another name.
+fn not_through_links(plan: &Plan) -> Result<(), RunError> {
+    let deletes = |job: &&PlannedJob| {
+        job.by_name().is_some_and(|operation| !operation.is_stat() && !operation.creates())
+    };
+    let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs).filter(deletes);
+    for site in jobs.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites) {
+        let path = Path::new(&plan.targets[site.target as usize].path);
+        if path.is_symlink() {
+            return Err(RunError::Target { path: path.to_owned(), problem: TargetProblem::LinkToRemove });
+        }
+    }
+    Ok(())
+}
+
 /// Claims every target of a plan for one run: those it writes to for itself, the others together with who else reads them.
 ///
 /// # Errors
 /// [`RunError::InUse`] naming the run that has one.
 pub fn claim(plan: &Plan, claims: &Claims, host: &HostRoot) -> Result<(), RunError> {
     let written = written(plan);
+    let open = opened(plan);
     for (index, target) in plan.targets.iter().enumerate().filter(|(_, one)| one.kind != TargetKind::Null) {
         let writes = written.contains(&(index as u32));
         let access = if writes { Access::Exclusive } else { Access::Shared };
-        claims.take(host, target.path.as_ref(), access)?;
+        if open.contains(&(index as u32)) {
+            claims.take(host, target.path.as_ref(), access)?;
+        } else {
+            // A claim holds its file open, and what is open is not gone when it is removed.
+            Claims::default().take(host, target.path.as_ref(), access)?;
+        }
     }
     Ok(())
 }

@@ -45,6 +45,11 @@ pub enum TargetProblem {
         /// What the plan says.
         planned: Bytes,
     },
+    /// A job is to remove it.
+    #[error(
+        "it is a symbolic link, and what a link leads to is not removed through it; name the file itself"
+    )]
+    LinkToRemove,
     /// Its path cannot stand in a plan.
     #[error("its path is not valid UTF-8")]
     NotUtf8,

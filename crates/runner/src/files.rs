@@ -1,15 +1,17 @@
 //! The files a plan needs.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 
+use assay_engine::file_calls::DIRECTORY_MODE;
 use assay_host::HostRoot;
 use assay_host::claim::{Access, Claims};
 use assay_host::cleanup;
 use assay_host::guard::{Permit, PermitKind, open_again};
-use assay_host::workdir::{WorkDir, claim_file, is_unsealed};
-use assay_workload::Plan;
+use assay_host::workdir::{WorkDir, claim_directory, claim_file, is_unsealed};
 use assay_workload::target::TargetKind;
+use assay_workload::{Plan, PlannedJob};
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::RunError;
@@ -35,7 +37,15 @@ pub fn make_files(plan: &Plan, permits: &mut Permits, host: &HostRoot) -> Result
         }
     }
     let mut made: Vec<(std::path::PathBuf, Permit)> = Vec::new();
-    for permit in permits.values_mut().filter(|permit| permit.kind() == PermitKind::NewFile) {
+    let (files, directories) = (files_of(plan), directories_of(plan));
+    for (index, permit) in permits.iter_mut().filter(|(_, permit)| permit.kind() == PermitKind::NewFile) {
+        if directories.contains(index) {
+            make_directory(permit, host)?;
+        }
+        // What a job is to make itself is not there before.
+        if !files.contains(index) {
+            continue;
+        }
         // Two targets may name one file.
         if let Some((_, known)) = made.iter().find(|(path, _)| path == permit.path()) {
             *permit = known.clone();
@@ -50,6 +60,37 @@ pub fn make_files(plan: &Plan, permits: &mut Permits, host: &HostRoot) -> Result
         *permit = new;
     }
     Ok(())
+}
+
+/// The targets that some job uses as files.
+fn files_of(plan: &Plan) -> BTreeSet<u32> {
+    targets_of(plan, |job| !job.is_blocks() || job.has_files())
+}
+
+/// The targets that jobs use as directories which are there before they begin.
+fn directories_of(plan: &Plan) -> BTreeSet<u32> {
+    targets_of(plan, |job| {
+        job.by_name().is_some_and(|operation| operation.is_on_directories() && !operation.creates())
+    })
+}
+
+fn targets_of(plan: &Plan, chosen: impl Fn(&PlannedJob) -> bool) -> BTreeSet<u32> {
+    let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs).filter(|job| chosen(job));
+    jobs.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites).map(|site| site.target).collect()
+}
+
+/// Makes a directory for jobs that look at it or remove it, marked as ours. The job of another target may have made it.
+fn make_directory(permit: &Permit, host: &HostRoot) -> Result<(), RunError> {
+    let path = host.locate(permit.path());
+    let above = permit.open_directory(host)?;
+    let make = || {
+        let name = path.file_name().ok_or(std::io::ErrorKind::InvalidInput)?;
+        rustix::fs::mkdirat(&above, name, Mode::from_raw_mode(DIRECTORY_MODE))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made = File::from(rustix::fs::openat(&above, name, flags, Mode::empty())?);
+        claim_directory(&made).map(drop)
+    };
+    make().map_err(|source| RunError::MakeFile { path: path.clone(), source })
 }
 
 fn make(directory: &File, path: &Path) -> std::io::Result<File> {

@@ -4,20 +4,21 @@
 //! begins: so each phase opens what was permitted, compares, and everything that is read or written goes through what is open then.
 //! Reading, too: real fio lays out what it finds too short.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use assay_engine::LaidOut;
+use assay_engine::file_calls::{NamedPlace, NamedPlaces};
 use assay_engine::targets::Held;
 use assay_host::HostRoot;
 use assay_host::guard::{Permit, PermitKind, Refusal, open_again};
 use assay_host::workdir::{Ownership, Writing, ownership};
 use assay_workload::Plan;
-use assay_workload::pattern::OpKind;
 use assay_workload::target::TargetKind;
+use rustix::fs::OFlags;
 
 use crate::consent::not_in_a_loop;
 use crate::limits::as_many_files_as_allowed;
@@ -30,6 +31,10 @@ pub type Permits = BTreeMap<u32, Permit>;
 pub struct Holding {
     /// What is open.
     pub held: Held,
+    /// What is open only until it is laid out, as it is used by its name then.
+    pub named: Arc<Mutex<Held>>,
+    /// Where the names are that jobs use.
+    pub places: NamedPlaces,
     writing: Vec<Writing>,
     /// Files that are laid out and then only read.
     laying_out: Arc<Mutex<Vec<Writing>>>,
@@ -112,7 +117,70 @@ pub fn hold(plan: &Plan, phase: usize, permits: &Permits, host: &HostRoot) -> Re
         }
         holding.held.insert(index, file);
     }
+    hold_names(plan, phase, (permits, host), &mut holding)?;
     Ok(holding)
+}
+
+/// Opens the directories of what jobs use by its name, and what is laid out for them before.
+fn hold_names(
+    plan: &Plan,
+    phase: usize,
+    (permits, host): (&Permits, &HostRoot),
+    holding: &mut Holding,
+) -> Result<(), String> {
+    let mut directories: BTreeMap<(u64, u64), Arc<File>> = BTreeMap::new();
+    for index in used_by_name(plan, phase) {
+        let target = &plan.targets[index as usize];
+        let permit = permits.get(&index);
+        // A name of a device is not Assay's to make or remove, whatever may be done to the device.
+        if let Some(PermitKind::NamedDevice | PermitKind::Discard) = permit.map(Permit::kind) {
+            return Err(format!(
+                "{} is a device: names of files are made, looked at and removed",
+                target.path
+            ));
+        }
+        let open = match permit {
+            Some(permit) if permit.kind() == PermitKind::NewFile => permit.open_directory(host),
+            _ => Ok(open_above(&target.path).map_err(|error| format!("{}: {error}", target.path))?),
+        };
+        let directory = open.map_err(|refusal| refusal.to_string())?;
+        let meta = directory.metadata().map_err(|error| format!("{}: {error}", target.path))?;
+        let shared = directories.entry((meta.dev(), meta.ino())).or_insert_with(|| Arc::new(directory));
+        let path = permit.map_or(Path::new(&target.path), Permit::path);
+        let place = NamedPlace::new(Arc::clone(shared), path);
+        let place = place.map_err(|error| format!("{}: {error}", target.path))?;
+        holding.places.insert(index, Arc::new(place));
+        let Some(permit) = permit.filter(|permit| permit.kind() != PermitKind::NewFile) else { continue };
+        // Only what was permitted is used, whatever has the name by now. It is closed again unless it is laid out: what is open is
+        // not gone when it is removed.
+        let file = Arc::new(open_again(host, permit).map_err(|refusal| refusal.to_string())?);
+        let short = file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() < target.size_bytes);
+        if short && permit.kind() != PermitKind::Reading {
+            not_in_a_loop(host, permit).map_err(|refusal| refusal.to_string())?;
+            holding.mark(permit, &file, Use::LaysOut)?;
+            let mut named = holding.named.lock().unwrap_or_else(PoisonError::into_inner);
+            named.insert(index, file);
+        }
+    }
+    Ok(())
+}
+
+fn open_above(path: &str) -> std::io::Result<File> {
+    let above = Path::new(path).parent().unwrap_or(Path::new("/"));
+    File::options().read(true).custom_flags(OFlags::DIRECTORY.bits() as i32).open(above)
+}
+
+/// The targets that a phase uses by their names alone.
+fn used_by_name(plan: &Plan, phase: usize) -> BTreeSet<u32> {
+    let jobs = plan.phases[phase].jobs.iter().filter(|job| job.by_name().is_some());
+    jobs.flat_map(|job| &job.slices).flat_map(|slice| &slice.sites).map(|site| site.target).collect()
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        // What was made is known as Assay's by the next run.
+        self.places.values().for_each(|place| place.claim_made());
+    }
 }
 
 /// That a file is shorter than what an earlier phase of the run has written or laid out; `None`: it is not.
@@ -132,8 +200,9 @@ fn cut_short(plan: &Plan, phase: usize, index: u32, file: &File) -> Option<Strin
 /// The files and devices that a phase uses, and how.
 fn used(plan: &Plan, phase: usize) -> BTreeMap<u32, Use> {
     let mut used: BTreeMap<u32, Use> = BTreeMap::new();
-    for job in plan.phases[phase].jobs.iter().filter(|job| job.is_blocks()) {
-        let writes = job.pattern.kinds().any(|kind| kind != OpKind::Read);
+    let opening = |job: &&assay_workload::PlannedJob| job.is_blocks() && job.by_name().is_none();
+    for job in plan.phases[phase].jobs.iter().filter(opening) {
+        let writes = job.may_write();
         for site in job.slices.iter().flat_map(|slice| &slice.sites) {
             let target = &plan.targets[site.target as usize];
             if !matches!(target.kind, TargetKind::File | TargetKind::BlockDevice) {

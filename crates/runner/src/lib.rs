@@ -22,6 +22,7 @@ mod layout;
 mod limits;
 mod native;
 pub mod observe;
+mod parents;
 mod part;
 mod part_journal;
 mod period;

@@ -1,8 +1,10 @@
 //! The limits of this process: memory and file descriptors that a plan takes are asked for before anything is made.
 
+use std::collections::BTreeMap;
+
 use assay_host::{HostRoot, environment};
 use assay_workload::Plan;
-use assay_workload::plan::{PlannedJob, PlannedPhase};
+use assay_workload::plan::{PlannedJob, PlannedPhase, ThreadSlice};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::RunError;
@@ -28,12 +30,26 @@ pub(crate) fn as_many_files_as_allowed() {
 fn descriptors(plan: &Plan) -> u64 {
     let of_job = |job: &PlannedJob| -> u64 {
         let threads = job.slices.len() as u64;
-        let open = job.slices.iter().map(|slice| slice.sites.len() as u64).sum::<u64>();
+        let sites = |slice: &ThreadSlice| if job.by_name().is_some() { 1 } else { slice.sites.len() as u64 };
+        let open = job.slices.iter().map(sites).sum::<u64>();
         open + threads * if job.tree.is_some() { TREE_THREAD_DESCRIPTORS } else { THREAD_DESCRIPTORS }
     };
     let of_phase = |phase: &PlannedPhase| phase.jobs.iter().map(of_job).sum::<u64>();
-    // A target is claimed by one descriptor and held by another.
-    let targets = 2 * plan.targets.len() as u64;
+    let jobs = plan.phases.iter().flat_map(|phase| &phase.jobs);
+    let mut of_targets: BTreeMap<u32, u64> = BTreeMap::new();
+    for job in jobs {
+        let each = match job.by_name() {
+            // A target is claimed by one descriptor and held by another.
+            None => 2,
+            // It is open while it is laid out.
+            Some(operation) => u64::from(operation.needs_file()),
+        };
+        for site in job.slices.iter().flat_map(|slice| &slice.sites) {
+            let known = of_targets.entry(site.target).or_default();
+            *known = each.max(*known);
+        }
+    }
+    let targets = of_targets.values().sum::<u64>();
     RUN_DESCRIPTORS + targets + plan.phases.iter().map(of_phase).max().unwrap_or(0)
 }
 

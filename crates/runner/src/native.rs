@@ -171,6 +171,8 @@ impl Executor for NativeExecutor {
             held: holding.held.clone(),
             validation: Arc::clone(&self.validation),
             preparation: Arc::clone(&self.preparation),
+            laying_out: Arc::clone(&holding.named),
+            places: holding.places.clone(),
             laid_out: holding.laid_out(),
         };
         let mut kinds = self.kinds.native.clone();

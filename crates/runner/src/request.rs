@@ -66,6 +66,8 @@ pub struct Request {
     pub claims: Claims,
     /// What is known of the targets' data already; `None`: nothing.
     pub validation: Option<Arc<Validation>>,
+    /// Missing directories above files are made, as fio makes them, but for these; `None`: none is made.
+    pub directories: Option<Vec<PathBuf>>,
     /// Commands of the file that the user allows.
     pub commands: Vec<ForeignCommand>,
 }
@@ -89,6 +91,7 @@ impl Request {
             notes: Vec::new(),
             claims: Claims::default(),
             validation: None,
+            directories: None,
             commands: Vec::new(),
         }
     }

@@ -66,7 +66,7 @@ pub struct Volumes;
 
 impl JobKind<SimMachine> for Volumes {
     fn takes(&self, job: &PlannedJob) -> bool {
-        job.is_blocks()
+        job.is_blocks() && job.file_operation.is_none()
     }
 
     fn prepare<'p>(

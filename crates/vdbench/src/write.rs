@@ -112,7 +112,17 @@ impl<'w> Writer<'w> {
         for job in phase.jobs.iter().filter(|job| job.application.is_some()) {
             self.lose_of_job(job, "application", "an application's load is not part of the language", "");
         }
-        let blocks: Vec<&Job> = phase.jobs.iter().filter(|job| job.is_blocks()).collect();
+        for job in phase.jobs.iter().filter(|job| job.file_operation.is_some()) {
+            let help = "fsd= and fwd=operation= do the like on a tree of files";
+            self.lose_of_job(
+                job,
+                "file-operation",
+                "calls on single files are not part of the language",
+                help,
+            );
+        }
+        let is_data = |job: &&Job| job.is_blocks() && job.file_operation.is_none();
+        let blocks: Vec<&Job> = phase.jobs.iter().filter(is_data).collect();
         let trees: Vec<&Job> = phase.jobs.iter().filter(|job| job.tree.is_some()).collect();
         let what = match phase.kind {
             PhaseKind::Purge => Some("purging a target is not part of the language"),

@@ -52,6 +52,8 @@ pub fn growth(plan: &Plan, layout: Layout) -> Vec<Growth> {
             continue;
         }
         match job.body() {
+            // Names alone take no bytes.
+            Body::Blocks(_) if !job.has_files() => {}
             Body::Blocks(_) => add_files(plan, (carrier, job), layout, &mut all),
             Body::Tree(tree) => add_trees(job, tree, &mut trees, &mut all),
             // What a database or a mail store takes, its kind alone knows.

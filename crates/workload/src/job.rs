@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::application::{Application, Body};
 use crate::content::Content;
 pub use crate::engine_kind::EngineKind;
+use crate::file_operation::FileOperation;
 use crate::host::{Host, HostRanges};
 use crate::pattern::{AccessPattern, Mix, OpKind};
 use crate::point::SweepPoint;
@@ -417,8 +418,14 @@ pub struct Traits {
     pub group: Option<String>,
     /// Which target comes next.
     pub selection: TargetSelection,
+    /// At most so many targets at a time, the next one when one is done with (fio's `openfiles`); `None`: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_targets: Option<u32>,
     /// Which operation, how large, and where.
     pub pattern: AccessPattern,
+    /// What each I/O is where it is no read or write of data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_operation: Option<FileOperation>,
     /// File-tree workload instead of block I/O.
     pub tree: Option<TreeWorkload>,
     /// The load of an application instead of block I/O; the pattern says nothing of it.
@@ -450,6 +457,10 @@ pub struct Traits {
     /// With `invalidate`: do so again whenever a thread begins another pass over its active range, once what is outstanding has completed
     /// (fio opens its files anew for each pass).
     pub invalidate_each_pass: bool,
+    /// Cut its files to nothing whenever a thread begins another pass over its active range (fio's `unlink_each_loop`): each pass allocates
+    /// anew. For jobs that only write.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub empty_each_pass: bool,
     /// Tell the kernel for buffered I/O whether blocks are going to be read at random or one behind the other
     /// (posix_fadvise; fio's `fadvise_hint`): it reads ahead less or more.
     #[serde(default)]
@@ -487,9 +498,23 @@ impl Traits {
         matches!(self.body(), Body::Blocks(_))
     }
 
+    /// What each I/O does to the name of a file or directory, where that is what it is about.
+    pub fn by_name(&self) -> Option<FileOperation> {
+        self.file_operation.filter(|operation| operation.is_by_name())
+    }
+
+    /// Whether it works on files that are there before it begins, or are made for it: all but names of files to create, and of
+    /// directories.
+    pub fn has_files(&self) -> bool {
+        self.is_blocks() && self.file_operation.is_none_or(FileOperation::needs_file)
+    }
+
     /// Whether it may change what is stored: trees and applications always do.
     pub fn may_write(&self) -> bool {
         match self.body() {
+            Body::Blocks(_) if self.file_operation.is_some() => {
+                self.file_operation.is_some_and(|operation| !operation.is_stat())
+            }
             Body::Blocks(pattern) => pattern.kinds().any(|kind| kind != OpKind::Read),
             Body::Tree(_) | Body::Application(_) => true,
         }
@@ -551,7 +576,9 @@ impl Job {
                 name: name.to_owned(),
                 group: None,
                 selection: TargetSelection::default(),
+                open_targets: None,
                 pattern,
+                file_operation: None,
                 tree: None,
                 application: None,
                 service_levels: Vec::new(),
@@ -565,6 +592,7 @@ impl Job {
                 flush: FlushPolicy::default(),
                 invalidate: true,
                 invalidate_each_pass: true,
+                empty_each_pass: false,
                 access_hint: false,
                 layout: FileLayout::default(),
                 trim_first: false,
@@ -690,7 +718,7 @@ impl Workload {
     /// that of all jobs, where one is asked for.
     pub fn leaves_engine_open(&self, target: &Target, engine: Option<EngineKind>) -> bool {
         let jobs = self.phases.iter().flat_map(|phase| &phase.jobs);
-        let mut on_it = jobs.filter(|job| job.targets.contains(&target.name));
+        let mut on_it = jobs.filter(|job| job.file_operation.is_none() && job.targets.contains(&target.name));
         on_it.any(|job| engine.unwrap_or(job.engine) == EngineKind::Auto)
     }
 }

@@ -12,6 +12,7 @@ pub mod content;
 pub mod distribution;
 pub mod empty_as_none;
 mod engine_kind;
+mod file_operation;
 pub mod fill;
 pub mod growth;
 pub mod host;
@@ -33,6 +34,7 @@ pub mod target;
 pub mod tree;
 pub mod units;
 
+pub use file_operation::FileOperation;
 pub use job::{Job, Phase, PhaseKind, Workload};
 pub use pattern::AccessPattern;
 pub use plan::{Plan, PlannedJob, PlannedPhase};

@@ -129,6 +129,9 @@ pub struct Generator {
     sites: Vec<Site>,
     live: usize,
     selection: TargetSelection,
+    /// At most so many sites get operations at a time, from `first` on.
+    open: usize,
+    first: usize,
     current: usize,
     current_bytes: u64,
     ios_left: u64,
@@ -184,6 +187,8 @@ impl Generator {
             sites,
             sizes,
             selection,
+            open: usize::MAX,
+            first: 0,
             current: 0,
             current_bytes: 0,
             ios_left: ios.unwrap_or(u64::MAX),
@@ -198,6 +203,12 @@ impl Generator {
         };
         // Where walks end with their ranges, there is one pass.
         if pattern.repeat_passes && !ends { made.with_repeated_passes() } else { made }
+    }
+
+    /// So many sites get operations at a time, the next one when one is done with; `None`: all.
+    #[must_use]
+    pub fn with_open(self, open: Option<u32>) -> Self {
+        Generator { open: open.map_or(usize::MAX, |open| open.max(1) as usize), ..self }
     }
 
     /// Says where a pass over the sites ends, and ends a block there.
@@ -245,7 +256,7 @@ impl Generator {
         }
         if let Some(start) = &self.start {
             self.rng.clone_from(start);
-            (self.current, self.current_bytes) = (0, 0);
+            (self.first, self.current, self.current_bytes) = (0, 0, 0);
             self.sites.iter_mut().for_each(Site::restart);
         } else if self.turns {
             self.sites.iter_mut().for_each(Site::renew);
@@ -255,6 +266,9 @@ impl Generator {
     /// Which site the next operation goes to, where there are several.
     fn select(&mut self, len: u64) -> usize {
         match self.selection {
+            TargetSelection::RoundRobin | TargetSelection::Random if self.open < self.live => {
+                self.select_open(len)
+            }
             TargetSelection::RoundRobin => {
                 let site = self.current;
                 self.current = if site + 1 == self.live { 0 } else { site + 1 };
@@ -272,6 +286,30 @@ impl Generator {
                 self.current
             }
         }
+    }
+
+    /// The same where not all of them are open at a time. Those that leave when they are done with make room for the next; others are done
+    /// with in groups, once as many bytes were moved as the group has.
+    #[inline(never)]
+    fn select_open(&mut self, len: u64) -> usize {
+        if self.rounds || self.ends {
+            self.first = 0;
+        } else {
+            let group = |first: usize| first..(first + self.open).min(self.live);
+            let bytes: u64 = self.sites[group(self.first)].iter().map(|site| site.range.length_bytes).sum();
+            if self.current_bytes + len > bytes {
+                self.first = if group(self.first).end < self.live { self.first + self.open } else { 0 };
+                (self.current, self.current_bytes) = (0, 0);
+            }
+            self.current_bytes += len;
+        }
+        let open = self.open.min(self.live - self.first);
+        if self.selection == TargetSelection::Random {
+            return self.first + self.rng.below(open as u64) as usize;
+        }
+        let site = self.current % open;
+        self.current = (site + 1) % open;
+        self.first + site
     }
 
     /// Places an operation on one of the live sites; which.

@@ -218,6 +218,11 @@ impl PlannedJob {
         if self.layout.is_as_needed() { end } else { end.max(target.size_bytes) }
     }
 
+    /// Whether its I/Os move data of a storage: neither the null engine's nor mere calls on files do.
+    pub fn moves_data(&self) -> bool {
+        self.engine != PlannedEngine::Null && self.file_operation.is_none()
+    }
+
     /// The operations of one of its threads on these sites; `passes`: blocks of them end where a pass does.
     pub fn source(&self, sites: &[SiteSpec], slice: &ThreadSlice, passes: bool) -> Box<dyn OpSource> {
         // Of a trim and its write one is drawn.
@@ -226,6 +231,7 @@ impl PlannedJob {
         let (ios, bytes) = (share(slice.ios), share(slice.bytes));
         let with = |pattern: &AccessPattern| {
             let made = Generator::new(pattern, sites, self.selection, slice.seed, ios, bytes);
+            let made = made.with_open(self.open_targets);
             if passes { made.with_passes() } else { made }
         };
         if let (Some(strides), [site]) = (&self.strides, sites) {
@@ -275,6 +281,11 @@ impl PlannedJob {
     /// drops them once only in a random job without a map, whatever ends it.
     pub fn drops_pages_between_passes(&self) -> bool {
         self.invalidate && self.invalidate_each_pass && !self.direct && self.pattern.placement.has_passes()
+    }
+
+    /// Whether its files are cut to nothing before each further pass, where there are passes.
+    pub fn empties_between_passes(&self) -> bool {
+        self.empty_each_pass && self.pattern.placement.has_passes()
     }
 
     /// The name of an operation.
@@ -650,7 +661,10 @@ pub fn describe_sizes(sizes: &BlockSizes) -> String {
 pub fn describe_work(job: &Traits, kind: PhaseKind) -> String {
     let tree = match job.body() {
         Body::Blocks(pattern) => {
-            let words = describe_pattern(pattern);
+            let mut words = describe_pattern(pattern);
+            if let Some(operation) = job.file_operation {
+                words = format!("{} in the place of {words}", operation.name());
+            }
             return job.strides.map_or(words.clone(), |strides| format!("{words}, {strides}"));
         }
         Body::Application(of) => return of.words.clone(),

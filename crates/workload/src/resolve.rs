@@ -14,7 +14,9 @@ use self::hosts::{PlanHost, PlanHosts, part_of};
 use crate::application::Body;
 pub use crate::bounds::{OUTSTANDING_MAX, TARGETS_MAX, THREADS_MAX};
 use crate::host::HostId;
-use crate::job::{Caching, EngineKind, Job, Limits, OperationRates, Phase, Rate, TargetSharing, Workload};
+use crate::job::{
+    Caching, EngineKind, FlushPolicy, Job, Limits, OperationRates, Phase, Rate, TargetSharing, Workload,
+};
 use crate::pattern::{BlockSizes, OpKind};
 use crate::plan::{
     Carrier, End, Offered, Pace, Plan, PlannedEngine, PlannedJob, PlannedPhase, PlannedSite, PlannedTarget,
@@ -274,10 +276,13 @@ impl Planner<'_> {
             Body::Tree(tree) => return self.plan_tree(tree, &indices, seed),
             Body::Application(_) => return Ok(self.plan_application(&indices, seed)),
         }
+        self.check_names(&indices.concat())?;
         let (engine, engine_reason) = self.engine()?;
         let slices = self.threads(seed).map(|thread| self.slice(&thread, &indices[thread.part]));
         let slices = slices.collect::<Result<Vec<_>, _>>()?;
-        let direct = engine != PlannedEngine::Null && self.direct(&indices.concat(), &slices)?;
+        // Calls on files move no data that could pass the cache.
+        let moves_data = engine != PlannedEngine::Null && self.job.file_operation.is_none();
+        let direct = moves_data && self.direct(&indices.concat(), &slices)?;
         Ok(PlannedJob {
             traits: self.job.traits.clone(),
             engine,
@@ -288,6 +293,25 @@ impl Planner<'_> {
             operations: Vec::new(),
             slices,
         })
+    }
+
+    /// What works on names has files, or directories, and nothing that could be flushed.
+    fn check_names(&self, indices: &[u32]) -> Result<(), ResolveError> {
+        let Some(operation) = self.job.by_name() else { return Ok(()) };
+        let fits = |kind| match kind {
+            TargetKind::File => true,
+            TargetKind::Directory => operation.is_on_directories(),
+            TargetKind::BlockDevice | TargetKind::Null => false,
+        };
+        let targets = indices.iter().map(|index| &self.targets[*index as usize]);
+        if let Some(target) = targets.into_iter().find(|target| !fits(target.kind)) {
+            let (name, kind, path) = (operation.name(), target.kind.name(), &target.path);
+            return Err(self.invalid(format!("{name} of {path}, which is a {kind}")));
+        }
+        if self.job.flush != FlushPolicy::default() {
+            return Err(self.invalid(format!("a flush, and {} leaves nothing to flush", operation.name())));
+        }
+        Ok(())
     }
 
     /// Its threads have the whole targets, and another program may do the I/O.
@@ -458,6 +482,10 @@ impl Planner<'_> {
                 EngineKind::Null | EngineKind::Sim | EngineKind::Fio => Ok((named.into(), None)),
                 _ => Err(ResolveError::NothingThere { job: job(), engine: named.name() }),
             };
+        }
+        if self.job.file_operation.is_some() && !matches!(named, EngineKind::Fio | EngineKind::Sim) {
+            // Its calls have no asynchronous form.
+            return Ok((PlannedEngine::Psync, None));
         }
         if named != EngineKind::Auto {
             let unavailable = || ResolveError::EngineUnavailable { job: job(), engine: named.name() };

@@ -48,6 +48,7 @@ impl Asked {
             notes: Vec::new(),
             diagnostics: Vec::new(),
             commands: Vec::new(),
+            directories: Vec::new(),
             work_dir: None,
             format: None,
         }

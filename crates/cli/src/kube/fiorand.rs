@@ -234,6 +234,7 @@ fn one(
         notes: Vec::new(),
         diagnostics: Vec::new(),
         commands: Vec::new(),
+        directories: Vec::new(),
         work_dir: None,
     };
     let how = RunOptions { seed, kube: options.clone(), ..RunOptions::usual(&args.how) };

@@ -341,3 +341,32 @@ fn a_lost_option_of_the_report_stops_nothing() {
             .is_some_and(|all| all.iter().all(|one| one["id"] != "not-honoured"))
     );
 }
+
+#[test]
+fn directories_above_a_file_are_made_and_a_refused_start_leaves_none() {
+    let world = World::new();
+    let file = precious(&world);
+    let run = |words: &[&str]| world.assay(&[&["fio", "--watch", "counters"], words].concat());
+    let write = ["--rw=write", "--size=64k"];
+    let before = names(&world);
+    for refused in [
+        // No consent for the second file.
+        &["--name=t", "--filename=a/b/new:precious", write[0], write[1]][..],
+        &["--name=t", "--filename=a/b/new", "--sze=64k"],
+        &["--name=t", "--filename=a/b/new", "--readonly", write[0], write[1]],
+        &["--name=t", "--filename=a/b/new", write[0], "--size=1e"],
+        // As in fio, a directory that is named has to be there.
+        &["--name=t", "--directory=a/b", write[0], write[1]],
+    ] {
+        let said = run(refused);
+        assert!(said.code != Some(0), "{refused:?}");
+        assert_eq!(names(&world), before, "{refused:?}: {}", said.err);
+    }
+    assert!(is_untouched(&file));
+    let words = ["--name=t", "--filename=a/b/new", write[0], write[1]];
+    let said = run(&[&words[..], &["--dry-run"]].concat());
+    assert_eq!((said.code, names(&world)), (Some(0), before), "{}", said.err);
+    let said = run(&words);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(world.path().join("a/b/new").is_file());
+}

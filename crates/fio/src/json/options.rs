@@ -5,6 +5,7 @@
 use assay_results::Run;
 use assay_results::foreign::planned_of;
 use assay_results::run::{JobResult, PhaseResult};
+use assay_workload::FileOperation;
 use assay_workload::job::{Arrival, EngineKind, FlushCall, FlushPolicy, OpenSync, Traits};
 use assay_workload::pattern::{AccessPattern, BlockSizes, Distribution, OpKind, Placement};
 use assay_workload::plan::{Offered, Pace, PlannedJob};
@@ -31,7 +32,11 @@ pub(crate) fn options(run: &Run, phase: &PhaseResult, job: &JobResult) -> Option
         return options;
     };
     let engine = if job.engine.is_known() { job.engine.as_str() } else { first.engine.name() };
-    set("ioengine", fio_engine(engine));
+    let called = first.file_operation.map(FileOperation::fio_engine);
+    set("ioengine", called.map_or_else(|| fio_engine(engine), |(engine, _)| engine.to_owned()));
+    if let Some((_, Some(stat_type))) = called {
+        set("stat_type", stat_type.to_owned());
+    }
     // What is not known of an observed command is left out.
     rw_word(&first.pattern).into_iter().for_each(|word| set("rw", word));
     sizes_word(&first.pattern).into_iter().for_each(|word| set("bs", word));

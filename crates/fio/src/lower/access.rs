@@ -278,11 +278,19 @@ impl Lowering<'_> {
         let whole = share(source.job) == per_file(source.job);
         job.layout = if job.pattern.needs_data() && whole { FileLayout::AsNeeded } else { service.layout };
         job.selection = self.selection(source, &service);
+        job.open_targets = self.open_files(source, &service, job);
         job.remove_files = service.remove;
         job.trim_first = source.job.access().direction == Direction::TrimWrite;
-        if service.create_on_open && job.pattern.needs_data() {
-            let message = "what is read is laid out before the start; fio would find empty files";
-            self.loss(source, "create-on-open-reads", "create_on_open", message, BY_FIO);
+        if let Some(operation) = job.by_name() {
+            // What is looked at or removed is there, as long as it is to be.
+            job.layout = if operation.needs_file() { service.layout } else { FileLayout::AsNeeded };
+            if service.create_on_open && !operation.creates() {
+                let message = "what is looked at or removed is made before the start; fio would find nothing";
+                self.loss(source, "create-on-open-names", "create_on_open", message, "create_on_open=0");
+            }
+        } else if service.create_on_open && job.pattern.needs_data() {
+            let message = "what is read is laid out before the start; fio ends with an I/O error, as it finds empty files";
+            self.note(source, "create-on-open-reads", "create_on_open", message, "");
         } else if service.create_on_open {
             job.layout = FileLayout::AsNeeded;
             let message = "files are made empty before the start and grow by their writes";
@@ -290,12 +298,40 @@ impl Lowering<'_> {
         }
         let passes = source.job.lifetime();
         if service.remove_each_loop && (passes.loops > 1 || passes.time_based) {
-            let message = "files are kept between loops";
-            self.loss(source, "unlink-each-loop", "unlink_each_loop", message, "remove them after the run");
+            self.remove_each_loop(source, job);
         } else if service.remove_each_loop {
             let message = "there is one loop";
             self.note(source, "unlink-each-loop", "unlink_each_loop", message, "");
         }
+    }
+
+    /// Whether loops find their files removed: what they write is allocated anew then.
+    fn remove_each_loop(&mut self, source: Source<'_>, job: &mut Job) {
+        let only_writes = source.job.access().direction == Direction::Write;
+        let named = matches!(source.job.files, FileSet::Named(_));
+        let alone = !named || source.job.clones == 1 && self.file.jobs.len() == 1;
+        let checked = source.job.verify().method.is_some();
+        let works = job.by_name().is_none() && job.pattern.placement.has_passes();
+        if only_writes && alone && !checked && works {
+            job.empty_each_pass = true;
+            let message = "files are cut to nothing between loops, not removed and made again";
+            self.note(source, "unlink-each-loop", "unlink_each_loop", message, "");
+            return;
+        }
+        let message = match only_writes {
+            true => "files are kept between loops",
+            false => "files are kept between loops; fio's second loop finds nothing to read",
+        };
+        self.loss(source, "unlink-each-loop", "unlink_each_loop", message, "remove them after the run");
+    }
+
+    /// How many files are worked on at a time.
+    fn open_files(&mut self, source: Source<'_>, service: &FileService, job: &Job) -> Option<u32> {
+        let few = (2..source.job.files.len()).contains(&service.open);
+        let checked = source.job.verify().method.is_some();
+        let wanted =
+            few && !checked && job.by_name().is_none() && job.selection != TargetSelection::Sequential;
+        wanted.then(|| u32::try_from(service.open).unwrap_or(u32::MAX))
     }
 
     fn selection(&mut self, source: Source<'_>, service: &FileService) -> TargetSelection {
@@ -315,7 +351,11 @@ impl Lowering<'_> {
             }
             return TargetSelection::Sequential;
         }
-        if few_open {
+        // Of each file there is one I/O.
+        if few_open && job_works_on_names(source) {
+            return TargetSelection::Sequential;
+        }
+        if few_open && source.job.verify().method.is_some() {
             let message = "all files of a job stay open, and I/Os go to all of them";
             self.loss(source, "openfiles", "openfiles", message, "openfiles=1, or fewer nrfiles");
         }
@@ -339,6 +379,10 @@ impl Lowering<'_> {
             _ => TargetSelection::Random,
         }
     }
+}
+
+fn job_works_on_names(source: Source<'_>) -> bool {
+    source.job.region().named_bytes.is_some()
 }
 
 fn model_sizes(sizes: &BlockSizes, unaligned: bool) -> ModelSizes {

@@ -13,6 +13,8 @@ use super::{BY_FIO, Lowering, Source};
 
 /// The model's limit on targets of one workload.
 const TARGETS_MAX: usize = 65_535;
+/// The largest block: what a call moves is told as a signed number of 32 bits.
+const BLOCK_BYTES_MAX: u64 = u32::MAX as u64 / 2;
 /// Pairs of job and target in one workload.
 const PAIRS_MAX: u64 = 2_000_000;
 
@@ -124,6 +126,12 @@ impl Lowering<'_> {
         for clone in clones {
             for index in 0..clone.files.len() {
                 let path = clone.files.name(index).unwrap_or_default();
+                if source.job.region().named_bytes.is_some() && is_device(&path) {
+                    let message =
+                        format!("{path} is no file: names of files are made, looked at and removed here");
+                    self.error(source, "device-by-name", "filename", message, "filename=<path of a file>");
+                    return None;
+                }
                 if path == "-" {
                     let message = "standard input and output are no targets";
                     self.error(source, "standard-input", "filename", message, "filename=<path>");
@@ -167,8 +175,12 @@ impl Lowering<'_> {
 
     /// Every file has to hold a block: on smaller ones fio does nothing and says nothing.
     fn room(&mut self, source: Source<'_>) {
-        let room = per_file(source.job);
+        let room = source.job.region().named_bytes.or_else(|| per_file(source.job));
         let block = source.job.access().max_bytes();
+        if block > BLOCK_BYTES_MAX {
+            let message = format!("a block of {block} bytes; {BLOCK_BYTES_MAX} are possible");
+            return self.error(source, "block-too-large", "bs", message, "bs=1g");
+        }
         if let Some(room) = room.filter(|room| *room < block) {
             let message =
                 format!("each file has {room} bytes to work on, less than the largest block of {block}");
@@ -225,6 +237,25 @@ impl Lowering<'_> {
         job.strides = Some(Strides { zone_bytes: zone, turn_bytes: turn, skip_bytes: skip });
     }
 
+    /// Each file is one I/O of a job that works on its name.
+    fn names_alone(&mut self, source: Source<'_>, bytes: u64, job: &mut Job) {
+        let block = source.job.access().max_bytes();
+        (job.offset, job.offset_increment) = (Extent::Bytes(0), Extent::Bytes(0));
+        job.length = Some(Extent::Bytes(block));
+        let ios = bytes / source.job.access().min_bytes().max(1);
+        if ios > 1 {
+            let option = if source.section.settings.get("filesize").is_some() { "filesize" } else { "size" };
+            let message =
+                format!("each file is one I/O; fio counts {ios}, of which the first alone does something");
+            self.note(source, "ios-of-names", option, message, "");
+        }
+        for option in ["offset", "offset_increment"] {
+            if source.section.settings.get(option).is_some() {
+                self.note(source, "offset-of-names", option, "a name has no offset", "");
+            }
+        }
+    }
+
     /// Start, step and length of the region within each file.
     pub(crate) fn region(&mut self, source: Source<'_>, job: &mut Job) {
         let region = source.job.region();
@@ -242,6 +273,9 @@ impl Lowering<'_> {
             Some(Size::Bytes(_)) if region.file_size.is_none() => per_file(source.job).map(Extent::Bytes),
             _ => None,
         };
+        if let Some(bytes) = region.named_bytes {
+            return self.names_alone(source, bytes, job);
+        }
         self.zoned(source, job);
         if region.file_size.is_some_and(|(low, high)| low != high) {
             let message = "every file has the largest of the lengths";
@@ -312,6 +346,10 @@ fn percent_of(bytes: u64, percent: u8) -> u64 {
 
 /// The length a file has to have for all clones; `None`: as long as it is.
 fn needed(job: &ResolvedJob, threads: u64) -> Option<u64> {
+    let operation = job.file_operation().filter(|operation| operation.needs_file());
+    if let (Some(bytes), Some(_)) = (job.region().named_bytes, operation) {
+        return Some(bytes);
+    }
     if let Some((_, high)) = job.region().file_size {
         // An offset in per cent is one of what is there, and a new file has nothing.
         let start = if let Size::Bytes(offset) = job.region().offset { offset } else { 0 };

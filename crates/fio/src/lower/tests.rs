@@ -221,6 +221,12 @@ fn what_becomes_of_files_is_honoured() {
     assert_eq!(shared, Some(Flow { id: 2, weight: 8, pause: Nanos(100_000) }));
     assert_eq!(job("flow=0").flow, None);
     assert_eq!(job("rw=write\ncreate_on_open=1").layout, FileLayout::AsNeeded);
+    assert_eq!(job("nrfiles=4\nopenfiles=2").open_targets, Some(2));
+    assert_eq!(job("nrfiles=4\nopenfiles=1").open_targets, None);
+    assert!(job("rw=write\nloops=2\nunlink_each_loop=1").empty_each_pass);
+    assert_eq!(ids("rw=write\nloops=2\nunlink_each_loop=1"), ["unlink-each-loop"]);
+    assert_eq!(ids("ioengine=falloc\nsize=4g\nbs=2g"), ["block-too-large"]);
+    assert_eq!(ids("ioengine=filestat\nbs=4k"), ["ios-of-names"]);
     let size =
         |lines: &str| workload(&format!("[a]\nfilename=f\nrw=read\nsize=1m\n{lines}\n")).targets[0].size;
     assert!(size("").is_some() && size("allow_file_create=0").is_none());
@@ -238,9 +244,8 @@ fn losses_of_access() {
         ("rw=randread:8", "random-every-nth"),
         ("rw=randread:8\nrw_sequencer=identical", "identical-offsets"),
         ("rw=randtrimwrite\nnumber_ios=5", "trimwrite-ios"),
-        ("nrfiles=4\nopenfiles=2", "openfiles"),
         ("rw=read\ncreate_on_open=1", "create-on-open-reads"),
-        ("rw=write\nloops=2\nunlink_each_loop=1", "unlink-each-loop"),
+        ("rw=read\nloops=2\nunlink_each_loop=1", "unlink-each-loop"),
         ("ioengine=psync\niodepth=8\nio_submit_mode=offload", "offload-depth"),
         ("rw=randrw\npercentage_random=10,90", "random-by-direction"),
         ("rw=randread\nrandom_distribution=zipf:1.1:0.5", "distribution-center"),

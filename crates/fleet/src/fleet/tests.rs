@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use assay_results::HostEvent;
 use assay_workload::host::Host;
+use assay_workload::plan::PlannedTarget;
 
 use super::*;
 use crate::launch::Connection;
@@ -213,6 +214,46 @@ fn a_worker_that_is_gone_for_good_is_lost_at_once() {
     );
     let took = cut.expect("cut").elapsed();
     assert!(took < Duration::from_secs(20), "{took:?}");
+}
+
+#[test]
+fn one_path_on_two_machines_is_two_targets_and_on_one_machine_is_shared() {
+    let target = |host| PlannedTarget {
+        name: "d".to_owned(),
+        host: HostId(host),
+        path: "/dev/vdb".to_owned(),
+        kind: TargetKind::BlockDevice,
+        size_bytes: 1 << 20,
+        existing_bytes: 1 << 20,
+        direct_align_bytes: Some(512),
+    };
+    let job = Job::new("j", &["d"], AccessPattern::new(Mix::WRITE, 4096, Placement::random_map()));
+    let facts = TargetFacts {
+        path: "/dev/vdb".to_owned(),
+        kind: TargetKind::BlockDevice,
+        existing_bytes: 1 << 20,
+        direct_align_bytes: Some(512),
+        engine_choice: None,
+    };
+    let workload = Workload {
+        targets: vec![Target { name: "d".to_owned(), path: "/dev/vdb".to_owned(), kind: None, size: None }],
+        phases: vec![Phase::measure("p", vec![job.with(|job| job.engine = EngineKind::Psync)])],
+        ..Workload::default()
+    };
+    let inventory = Inventory {
+        targets: [("d".to_owned(), facts)].into(),
+        engines: vec![EngineKind::Psync],
+        ..Inventory::default()
+    };
+    let mut plan = assay_workload::resolve::plan(&workload, &inventory, 1).expect("a plan");
+    plan.targets = vec![target(0), target(1)];
+    assert_eq!(
+        shared_and_written(&plan, &|_| "assay-vm"),
+        Some(("/dev/vdb".to_owned(), "assay-vm".to_owned()))
+    );
+    // Guests of one image have one host name; what tells them apart is what the launcher calls them.
+    assert_eq!(shared_and_written(&plan, &|host| if host == HostId(0) { "vm1" } else { "vm2" }), None);
+    assert!(!Sockets::new(false).are_machines());
 }
 
 #[test]

@@ -331,6 +331,10 @@ impl Launcher for Vms {
         self.members.iter().map(place).collect()
     }
 
+    fn are_machines(&self) -> bool {
+        true
+    }
+
     fn start(&self, place: &Place) -> io::Result<Connection> {
         let member = self.members.iter().find(|member| member.name == place.host.system());
         let stream =
@@ -360,5 +364,32 @@ impl Drop for Vms {
             }
         }
         self.hypervisors.iter_mut().for_each(Hypervisor::end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_of_one_image_have_names_of_their_own() {
+        let member = |number: usize| Member {
+            name: format!("{}0011aabb-{number}", hypervisor::PREFIX),
+            hypervisor: 0,
+            stream: Mutex::default(),
+        };
+        // It is not dropped: there is no hypervisor to remove its machines from.
+        let vms = std::mem::ManuallyDrop::new(Vms {
+            hypervisors: Vec::new(),
+            members: vec![member(1), member(2)],
+            machines: Machines::default(),
+            id: "0011aabb".to_owned(),
+            forwarded: Vec::new(),
+            stop: Arc::default(),
+        });
+        let names: Vec<String> =
+            vms.places(&Workload::default()).into_iter().map(|place| place.host.name).collect();
+        assert_eq!(names, ["vm1", "vm2"]);
+        assert!(vms.are_machines());
     }
 }

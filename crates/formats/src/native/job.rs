@@ -12,7 +12,7 @@ use assay_workload::resolve::{OUTSTANDING_MAX, THREADS_MAX};
 use assay_workload::service::ServiceLevel;
 use assay_workload::target::{Extent, Target};
 use assay_workload::units::Nanos;
-use assay_workload::{AccessPattern, Job};
+use assay_workload::{AccessPattern, FileOperation, Job};
 
 use super::application::APPLICATION;
 use super::data::{CONTENT, ENGINE_OPTIONS, FLOW, FLUSH, STEADY, STRIDES, THINK};
@@ -168,6 +168,7 @@ const WHAT_AND_WHERE: &[Key<Draft>] = &[
     key!(set "host_ranges", word::<HostRanges>(), job.host_ranges, "`whole`", "`whole`: each host works on the whole range; `divided`: on a part of its own, all blocks once"),
     key!(set "sharing", word::<TargetSharing>(), job.sharing, "`shared`", "`shared`: each thread uses all targets; `per-thread`: thread i uses target i modulo their number"),
     key!(set "selection", word::<TargetSelection>(), job.selection, "`round-robin`", "which target is next: `round-robin`, `random`, `sequential` (each to its end)"),
+    key!(none "open_targets", count_u32(1, u32::MAX), job.open_targets, "all", "at most so many targets at a time, the next one when one is done with, as fio's `openfiles`"),
     key!(set "offset", EXTENT, job.offset, "0", "an extent: where the active range begins in each target"),
     key!(set "offset_increment", EXTENT, job.offset_increment, "0", "an extent: added to `offset` once for each thread index"),
     key!(none "length", LENGTH, job.length, "to the end", "an extent: the length of the active range"),
@@ -180,6 +181,7 @@ const WHAT_AND_WHERE: &[Key<Draft>] = &[
     key!(some "pattern", PLACEMENT, placement, "required", "see below"),
     key!(set "repeat_passes", FLAG, job.pattern.repeat_passes, "`false`", "`true`: each further pass of a thread over its range repeats the first, block by block, as fio does by default"),
     key!(none "strides", STRIDES, job.strides, "the whole range at once", "`{ zone = \"1MiB\", turn = \"1MiB\", skip = \"7MiB\" }`: zones of the range one after the other, as fio's `zonemode=strided`; for jobs on one target"),
+    key!(none "file_operation", word::<FileOperation>(), job.file_operation, "data is read or written", "each I/O is one call on its file, as those of fio's engines `filecreate`, `filestat`, `filedelete`, `dircreate`, `dirstat`, `dirdelete`, `falloc` and `ftruncate`: `create-file`, `stat-file`, `lstat-file`, `statx-file`, `delete-file`; the same with `-directory`; `allocate` (reads reserve space, writes extend the file, trims punch holes), `truncate` (to the offset of the write). All but the last two use one block of each target"),
     key!(none "tree", TREE, job.tree, "block I/O", "a file-tree workload instead of block I/O, see below"),
     key!(none "application", APPLICATION, job.application, "block I/O", "`{ kind = \"oltp\", .. }`: an application instead of block I/O, with its settings, see below"),
     key!(set "service_level", LEVELS, job.service_levels, "none", "`\"p95<20ms\"`, `\"new-order p95<50ms\"`, or a list: latencies that the job has to keep, see below"),
@@ -209,6 +211,7 @@ const DATA: &[Key<Draft>] = &[
     key!(set "caching", word::<Caching>(), job.caching, "`auto`", "`direct`, `buffered`, or `auto`: direct where the target supports it"),
     key!(set "invalidate", FLAG, job.invalidate, "`true`", "`true`: drop the target's clean pages before the job"),
     key!(set "invalidate_each_pass", FLAG, job.invalidate_each_pass, "`true`", "`true`: drop them again before each further pass of a thread over its range, as fio does"),
+    key!(set "empty_each_pass", FLAG, job.empty_each_pass, "`false`", "`true`: cut its files to nothing before each further pass of a thread over its range, so that each pass allocates anew, as fio's `unlink_each_loop`; for jobs that only write"),
     key!(set "access_hint", FLAG, job.access_hint, "`false`", "`true`: tell the kernel for buffered I/O whether access is random or sequential (`posix_fadvise`), as fio does"),
     key!(set "layout", word::<FileLayout>(), job.layout, "`as-needed`", "what files are made of before the job: `as-needed`: data as far as it reads or trims, else they grow by its writes; for their whole size, jobs that only write: `length` without space, `allocated`, `reserved` (the length grows by writes); `data`"),
     key!(set "trim_first", FLAG, job.trim_first, "`false`", "`true`: each write follows a trim of the same block, as fio's `rw=trimwrite`; limits count both"),

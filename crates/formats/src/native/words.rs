@@ -1,6 +1,5 @@
 //! The words of the format and what they stand for: one list each, read by the parser and by the writer.
 
-use assay_workload::PhaseKind;
 use assay_workload::content::Refresh;
 use assay_workload::host::HostRanges;
 use assay_workload::job::{
@@ -10,6 +9,7 @@ use assay_workload::job::{
 use assay_workload::pattern::OpKind;
 use assay_workload::target::TargetKind;
 use assay_workload::tree::{FileSelection, FileState, TreeOperation};
+use assay_workload::{FileOperation, PhaseKind};
 
 /// What is chosen by a word.
 pub(super) trait Word: Copy + PartialEq + 'static {
@@ -77,6 +77,12 @@ impl Word for OpKind {
 impl Word for EngineKind {
     fn words() -> Vec<(&'static str, Self)> {
         EngineKind::ALL.map(|engine| (engine.name(), engine)).to_vec()
+    }
+}
+
+impl Word for FileOperation {
+    fn words() -> Vec<(&'static str, Self)> {
+        FileOperation::ALL.map(|operation| (operation.name(), operation)).to_vec()
     }
 }
 

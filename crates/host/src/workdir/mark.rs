@@ -95,6 +95,35 @@ fn claim(file: &File, path: &Path, sealed: bool) -> io::Result<()> {
     Ok(())
 }
 
+/// Marks an open directory as made by Assay. `Ok(false)` where the file system has no extended attributes.
+///
+/// # Errors
+/// What fsetxattr(2) says otherwise.
+pub fn claim_directory(directory: &File) -> io::Result<bool> {
+    let stat = rustix::fs::statx(directory, c"", AtFlags::EMPTY_PATH, wanted())?;
+    // What is in it has marks of its own.
+    let value = mark_head(&Identity::from(&stat));
+    match rustix::fs::fsetxattr(directory, FILE_ATTRIBUTE, value.as_bytes(), XattrFlags::empty()) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOTSUP | Errno::NOSYS) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether Assay made an open directory, as its mark says.
+pub(crate) fn is_claimed_directory(directory: &File) -> bool {
+    let Ok(stat) = rustix::fs::statx(directory, c"", AtFlags::EMPTY_PATH, wanted()) else { return false };
+    let is_directory = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Directory;
+    is_directory && mark_of(directory) == mark_head(&Identity::from(&stat)).as_bytes()
+}
+
+/// Whether Assay made the directory at this path, as its mark says. A link to it is none.
+pub fn is_own_directory(path: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty());
+    opened.is_ok_and(|directory| is_claimed_directory(&File::from(directory)))
+}
+
 /// A file of ours that is being written: its mark says so until this is dropped, then what was left in it.
 #[derive(Debug)]
 pub struct Writing {

@@ -6,7 +6,7 @@ use assay_workload::Plan;
 use assay_workload::host::HostId;
 use assay_workload::operation::OpId;
 use assay_workload::pattern::OpKind;
-use assay_workload::plan::{Carrier, PlannedEngine, PlannedPhase, PlannedTarget};
+use assay_workload::plan::{Carrier, PlannedPhase, PlannedTarget};
 
 use crate::environment::{BlockDevice, Environment, Resolution, TargetEnvironment};
 use crate::interval::JobCounts;
@@ -83,7 +83,7 @@ pub(super) fn reader_of(phase: Option<&PlannedPhase>) -> Reader {
     let Some(phase) = phase.filter(|phase| !phase.jobs.is_empty()) else { return Reader::All };
     match phase.carried_by {
         Carrier::Simulated => Reader::Nobody,
-        _ if phase.jobs.iter().all(|job| job.engine == PlannedEngine::Null) => Reader::Nobody,
+        _ if phase.jobs.iter().all(|job| !job.moves_data()) => Reader::Nobody,
         Carrier::Fio => Reader::Fio,
         Carrier::Native => Reader::All,
     }

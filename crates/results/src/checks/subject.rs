@@ -2,7 +2,7 @@
 
 use assay_workload::PhaseKind;
 use assay_workload::pattern::OpKind;
-use assay_workload::plan::{Carrier, PlannedEngine, PlannedJob, PlannedTarget};
+use assay_workload::plan::{Carrier, PlannedJob, PlannedTarget};
 
 use super::draft::Draft;
 use crate::build::truth::recorded;
@@ -48,7 +48,7 @@ pub(super) fn measured(run: &Run) -> impl Iterator<Item = Subject<'_>> {
     all(run).filter(|subject| subject.phase.kind == PhaseKind::Measure)
 }
 
-/// Those that did I/O on something: neither the null engine nor the simulator.
+/// Those that moved data of a storage: neither the null engine, nor calls on files, nor the simulator.
 pub(super) fn on_storage(run: &Run) -> impl Iterator<Item = Subject<'_>> {
     measured(run).filter(|subject| subject.is_on_storage())
 }
@@ -57,8 +57,8 @@ impl<'r> Subject<'r> {
     fn is_on_storage(&self) -> bool {
         let phase = self.run.plan.phases.get(self.phase.plan_phase as usize);
         let simulated = phase.is_some_and(|phase| phase.carried_by == Carrier::Simulated);
-        let null = |planned: &&PlannedJob| planned.engine == PlannedEngine::Null;
-        !simulated && (self.planned.is_empty() || !self.planned.iter().all(null))
+        let dataless = |planned: &&PlannedJob| !planned.moves_data();
+        !simulated && (self.planned.is_empty() || !self.planned.iter().all(dataless))
     }
 
     /// A finding about this job; where it is in the run is its first evidence.

@@ -77,7 +77,7 @@ pub fn audit(plan: &Plan, model: &Model, options: &AuditOptions) -> Audit {
         let mut cores = vec![0.0; model.front_end.cores() as usize];
         let mut total = 0.0;
         let first = audit.jobs.len();
-        for job in phase.jobs.iter().filter(|job| job.is_blocks()) {
+        for job in phase.jobs.iter().filter(|job| job.is_blocks() && job.file_operation.is_none()) {
             let weight = load_of(job, phase);
             for mut entry in auditor.job(&name, job) {
                 auditor.place_by_content(plan, job, &mut entry);

@@ -492,3 +492,26 @@ fn the_same_seed_misses_the_same_blocks() {
         "the first read touches, the rest hit"
     );
 }
+
+#[test]
+fn few_targets_are_worked_on_at_a_time() {
+    let sites: Vec<SiteSpec> = (0..5).map(|target| SiteSpec { target, range: range(0, 2 * 4096) }).collect();
+    let targets = |pattern: &AccessPattern, ios: u64, open: u32| {
+        let generator =
+            Generator::new(pattern, &sites, TargetSelection::RoundRobin, 1, None, Some(ios * 4096));
+        let ops = collect(&mut generator.with_open(Some(open)), ios as usize);
+        ops.iter().map(|op| op.target).collect::<Vec<_>>()
+    };
+    let walk = AccessPattern::new(Mix::READ, 4096, Placement::sequential());
+    assert_eq!(targets(&walk, 12, 2), [0, 1, 0, 1, 2, 3, 2, 3, 4, 4, 0, 1]);
+    assert_eq!(targets(&walk, 5, 9), [0, 1, 2, 3, 4]);
+    let map = AccessPattern::new(Mix::READ, 4096, Placement::random_map());
+    let order = targets(&map, 10, 2);
+    let mut each = order.clone();
+    each.sort_unstable();
+    assert_eq!(each, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4], "each block once");
+    // A file is begun when another one is done with.
+    let begun = |target: u16| order.iter().position(|at| *at == target);
+    let done = |target: u16| order.iter().rposition(|at| *at == target);
+    assert!(begun(2) > done(0).min(done(1)) && begun(4) > done(2).min(done(3)), "{order:?}");
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Carrier, Plan, PlannedEngine, PlannedJob, PlannedPhase, PlannedTarget};
+use super::{Carrier, Plan, PlannedJob, PlannedPhase, PlannedTarget};
 use crate::block::SECTOR_BYTES;
 use crate::content::{Acknowledged, DataJournal};
 use crate::job::{OpenSync, PhaseKind};
@@ -40,7 +40,7 @@ impl VerifiedTarget {
 impl PlannedJob {
     /// Whether its data is verified: block I/O whose content says so, by an engine of this program that has data.
     pub fn verifies(&self, phase: &PlannedPhase) -> bool {
-        let has_data = phase.carried_by == Carrier::Native && self.engine != PlannedEngine::Null;
+        let has_data = phase.carried_by == Carrier::Native && self.moves_data();
         self.content.verify && self.is_blocks() && has_data
     }
 
