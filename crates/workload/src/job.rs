@@ -460,6 +460,9 @@ pub struct Traits {
     /// Each write follows a trim of the same block (fio's `trimwrite`); shares of trims and writes in the pattern do not matter then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trim_first: bool,
+    /// At most so many targets of a thread have I/O at a time: the next one begins where one is done (fio's `openfiles`); `None`: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_targets: Option<u32>,
     /// The zones that it works on one after the other; `None`: the whole range at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strides: Option<Strides>,
@@ -496,6 +499,15 @@ impl Traits {
     }
 }
 
+/// A seed that a job has for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobSeed {
+    /// This one.
+    Given(u64),
+    /// Another one in each run.
+    Fresh,
+}
+
 /// One kind of load with its execution parameters, as it was asked for. What it shares with planned jobs is reached through it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
@@ -527,6 +539,8 @@ pub struct Job {
     pub caching: Caching,
     /// The I/O path.
     pub engine: EngineKind,
+    /// The seed of what it draws; `None`: that of the workload.
+    pub seed: Option<JobSeed>,
 }
 
 impl Deref for Job {
@@ -568,6 +582,7 @@ impl Job {
                 access_hint: false,
                 layout: FileLayout::default(),
                 trim_first: false,
+                open_targets: None,
                 strides: None,
                 remove_files: false,
                 engine_options: EngineOptions::default(),
@@ -586,6 +601,7 @@ impl Job {
             limits: Limits::default(),
             caching: Caching::default(),
             engine: EngineKind::default(),
+            seed: None,
         }
     }
 
@@ -651,6 +667,8 @@ pub struct Phase {
     pub pause_after: Nanos,
     /// The point of a curve or sweep it stands for.
     pub point: SweepPoint,
+    /// It runs although a phase before it failed (fio goes on behind a `stonewall`).
+    pub despite_failure: bool,
     /// Repeat it until a rule holds; neighbouring phases of one name and rule are one block. `None`: once.
     pub until: Option<Until>,
 }
@@ -665,6 +683,7 @@ impl Phase {
             drain_after: false,
             pause_after: Nanos(0),
             point: SweepPoint::default(),
+            despite_failure: false,
             until: None,
         }
     }

@@ -13,6 +13,7 @@ mod place;
 mod sizes;
 mod strided;
 mod trim_first;
+mod writes_as_reads;
 
 pub use one_by_one::OneByOne;
 use place::{Grid, Positions, Site};
@@ -20,6 +21,7 @@ pub use sizes::BlockSizer;
 use sizes::Sizes;
 pub use strided::Strided;
 pub use trim_first::TrimFirst;
+pub use writes_as_reads::WritesAsReads;
 
 /// Operations in a block.
 pub const BLOCK_OPS: usize = 32;
@@ -128,6 +130,8 @@ pub struct Generator {
     /// The first `live` of them get operations.
     sites: Vec<Site>,
     live: usize,
+    /// So many of these at most have operations at a time.
+    open: usize,
     selection: TargetSelection,
     current: usize,
     current_bytes: u64,
@@ -181,6 +185,7 @@ impl Generator {
             ends,
             rounds: rounds && (bytes.is_some() || pattern.repeat_passes),
             live: sites.len(),
+            open: usize::MAX,
             sites,
             sizes,
             selection,
@@ -198,6 +203,14 @@ impl Generator {
         };
         // Where walks end with their ranges, there is one pass.
         if pattern.repeat_passes && !ends { made.with_repeated_passes() } else { made }
+    }
+
+    /// No more than `open` sites have operations at a time: the next one begins where one is done.
+    #[must_use]
+    pub fn with_open_sites(self, open: Option<u32>) -> Self {
+        let open = open.map_or(usize::MAX, |open| (open as usize).max(1));
+        // Where all are open, there is nothing to look after.
+        Generator { open: if open < self.sites.len() { open } else { usize::MAX }, ..self }
     }
 
     /// Says where a pass over the sites ends, and ends a block there.
@@ -239,8 +252,9 @@ impl Generator {
     #[cold]
     fn begin_pass(&mut self) {
         (self.pass_left, self.pass_bytes_left) = (self.pass_ios, self.pass_bytes);
-        if self.rounds {
+        if self.rounds || (self.open != usize::MAX && self.start.is_some()) {
             self.live = self.sites.len();
+            self.sites.iter_mut().for_each(|site| site.turn_bytes_left = site.range.length_bytes);
             self.sites.sort_unstable_by_key(|site| site.number);
         }
         if let Some(start) = &self.start {
@@ -254,13 +268,14 @@ impl Generator {
 
     /// Which site the next operation goes to, where there are several.
     fn select(&mut self, len: u64) -> usize {
+        let open = self.live.min(self.open);
         match self.selection {
             TargetSelection::RoundRobin => {
                 let site = self.current;
-                self.current = if site + 1 == self.live { 0 } else { site + 1 };
+                self.current = if site + 1 >= open { 0 } else { site + 1 };
                 site
             }
-            TargetSelection::Random => self.rng.below(self.live as u64) as usize,
+            TargetSelection::Random => self.rng.below(open as u64) as usize,
             // It leaves when its map is full.
             TargetSelection::Sequential if self.rounds => self.current,
             TargetSelection::Sequential => {
@@ -279,7 +294,24 @@ impl Generator {
     fn place_one(&mut self, op: &mut Op) -> usize {
         let index = if self.live == 1 { 0 } else { self.select(u64::from(op.len_bytes)) };
         self.sites[index].place(op, self.align, &self.sizes, &mut self.rng);
+        if self.open != usize::MAX && !self.ends && !self.rounds {
+            self.give_way(index, u64::from(op.len_bytes));
+        }
         index
+    }
+
+    /// Where not all sites are open: one that has come round lets the next one have its place. What is drawn without a map never is.
+    #[cold]
+    fn give_way(&mut self, index: usize, len_bytes: u64) {
+        let site = &mut self.sites[index];
+        site.turn_bytes_left = site.turn_bytes_left.saturating_sub(len_bytes);
+        if site.turn_bytes_left < len_bytes && site.place.comes_round() {
+            site.turn_bytes_left = site.range.length_bytes;
+            self.sites[index..self.live].rotate_left(1);
+            if self.current > index {
+                self.current -= 1;
+            }
+        }
     }
 
     /// Where walks end: a site that has ended is left out, and when all have, nothing more comes. Returns how many were placed.
@@ -331,7 +363,7 @@ impl Generator {
         if self.current > index {
             self.current -= 1;
         }
-        if self.current >= self.live {
+        if self.current >= self.live.min(self.open) {
             self.current = 0;
         }
         if index == self.current {
