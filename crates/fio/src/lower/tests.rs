@@ -579,6 +579,22 @@ fn patterns_without_headers_are_compared_by_themselves() {
 }
 
 #[test]
+fn verify_only_reads_once_what_was_written_several_times() {
+    let limits = |lines: &str| job(&format!("{lines}\nverify=md5\nverify_only")).limits;
+    for lines in [
+        "rw=write\nio_size=2m",
+        "rw=randwrite\nio_size=2m",
+        "rw=write\nloops=3",
+        "rw=write\nnrfiles=2\nio_size=2m",
+    ] {
+        let found = limits(lines);
+        assert_eq!((found.passes, found.bytes), (Some(1), None), "{lines}");
+    }
+    assert_eq!(limits("rw=write\nio_size=512k").bytes, Some(512 << 10));
+    assert_eq!(limits("rw=randwrite\nnorandommap\nio_size=2m").bytes, Some(2 << 20));
+}
+
+#[test]
 fn jobs_behind_a_stonewall_run_although_those_before_them_failed() {
     let (phases, _) = run("[a]\nsize=1m\nrw=write\nverify=md5\nloops=2\n[b]\nstonewall\nsize=1m\n");
     let phases = phases.unwrap().phases;

@@ -12,7 +12,9 @@ use assay_workload::target::Extent;
 use assay_workload::units::Nanos;
 
 use super::super::reporting;
-use super::super::resolved::{Direction, ResolvedJob, Verify};
+use super::super::resolved::{Direction, ResolvedJob, Verify, ZoneMode};
+use super::access::has_map;
+use super::targets::per_file;
 use super::{BY_FIO, Lowering, Source};
 
 /// More loops are not read back behind each: every one is two phases.
@@ -114,6 +116,8 @@ impl Lowering<'_> {
             self.loss(source, "verify-only", "verify_only", message, BY_FIO);
         } else if reads > 0.0 {
             job.content.written_beside_reads_percent = Some(100.0 * reads);
+        } else {
+            read_once(source.job, &mut job.limits);
         }
         job.pattern.mix = Mix::READ;
         job.pattern.read_sizes = job.pattern.write_sizes.clone();
@@ -189,6 +193,17 @@ impl Lowering<'_> {
         self.loss(source, "verify-loops", "loops", message, "loops=1 and --repeat");
         1
     }
+}
+
+/// What was written several times is read once, where a pass meets each block once.
+fn read_once(job: &ResolvedJob, limits: &mut Limits) {
+    let whole = matches!(job.region().zones, ZoneMode::Whole);
+    let pass = per_file(job).map(|bytes| bytes.saturating_mul(job.files.len()));
+    let (Some(pass), true) = (pass, whole && (!job.access().random || has_map(job.access()))) else { return };
+    if limits.bytes.is_some_and(|bytes| bytes > pass) {
+        (limits.bytes, limits.passes) = (None, Some(1));
+    }
+    limits.passes = limits.passes.map(|passes| passes.min(1));
 }
 
 /// A phase and the one that reads back behind it, once for each loop.
