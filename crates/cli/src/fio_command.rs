@@ -133,6 +133,7 @@ fn parse_only(line: CommandLine, context: &Context) -> Result<(), Failure> {
     let mut said = input::of_fio("fio", jobs, line.diagnostics).diagnostics;
     // What only fio can run is understood all the same; its loss is said. Scripts take what is on stderr for an error, so that notes
     // are not.
-    said.retain(|one| !readable || one.severity == Severity::Loss);
+    let fatal = |one: &Diagnostic| !readable || one.severity != Severity::Error;
+    said.retain(|one| one.severity != Severity::Note && fatal(one));
     failed(&said, context)
 }
