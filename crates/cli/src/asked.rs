@@ -139,8 +139,8 @@ fn from(input: Input, wanted: &Wanted<'_>, context: &Context) -> Result<LoadedWo
     let directory = input::directory_of(wanted.target)?;
     if is_fio {
         assay_fio::settle_offsets(&mut workload, &|path| assay_runner::bytes_of(&directory.join(path)));
-        let begins = |path: &str, offset| assay_runner::holds_header(&directory.join(path), offset);
-        assay_fio::settle_headers(&workload, &mut diagnostics, &begins);
+        let foreign = |path: &str, offset| assay_runner::holds_fio_header(&directory.join(path), offset);
+        assay_fio::settle_headers(&workload, &mut diagnostics, &foreign);
     }
     let notes = scaled(&mut workload, wanted.scale)?;
     Ok(LoadedWorkload {

@@ -43,11 +43,27 @@ pub(crate) fn fio(args: FioArgs, help: fn() -> String, context: &mut Context) ->
         Action::Version => context.out(&fio::version(&Context::version().version)),
         Action::Help => context.out(&help()),
         Action::Explain(text) => context.out(text),
+        Action::Inflate(path) => inflate(path, context)?,
         Action::Show => show(&line, context)?,
         Action::Parse => parse_only(line, context)?,
-        Action::Run => return run(args.how, line, context),
+        Action::Run => return as_of_fio(run(args.how, line, context), context),
     }
     Ok(Outcome::Done)
+}
+
+/// The exit status of fio where a signal ended it.
+const INTERRUPTED: u8 = 128;
+
+/// How a run ended, with fio's exit status where it was interrupted.
+fn as_of_fio(ended: Result<Outcome, Failure>, context: &Context) -> Result<Outcome, Failure> {
+    match ended {
+        Ok(Outcome::Interrupted) => Ok(Outcome::Passed(INTERRUPTED)),
+        Err(Failure::Interrupted) => {
+            context.error(&Failure::Interrupted);
+            Ok(Outcome::Passed(INTERRUPTED))
+        }
+        other => other,
+    }
 }
 
 fn run(mut how: HowArgs, line: CommandLine, context: &mut Context) -> Result<Outcome, Failure> {
@@ -91,6 +107,16 @@ fn failed(diagnostics: &[Diagnostic], context: &Context) -> Result<(), Failure> 
     input::say_all(diagnostics, false, context).map_err(Failure::failed)
 }
 
+/// `--inflate-log`: a log that was stored compressed, as text.
+fn inflate(path: &Path, context: &Context) -> Result<(), Failure> {
+    let failed = |why: String| Failure::failed(format!("--inflate-log: {}: {why}", path.display()));
+    let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    let text = fio::inflate_log(&bytes);
+    let fix = "it is written by fio, or by assay fio, with log_store_compressed=1";
+    context.out(&text.map_err(|why| failed(format!("{why}; {fix}")))?);
+    Ok(())
+}
+
 /// `--showcmd`: the job files as command lines.
 fn show(line: &CommandLine, context: &Context) -> Result<(), Failure> {
     let Some(jobs) = &line.jobs else { return failed(&line.diagnostics, context) };
@@ -105,7 +131,9 @@ fn parse_only(line: CommandLine, context: &Context) -> Result<(), Failure> {
     let readable = line.jobs.is_some();
     let jobs = line.jobs.filter(|jobs| jobs.job_count() > 0);
     let mut said = input::of_fio("fio", jobs, line.diagnostics).diagnostics;
-    // What only fio can run is understood all the same; its loss is said.
-    said.retain(|one| !readable || one.severity != Severity::Error);
+    // What only fio can run is understood all the same; its loss is said. Scripts take what is on stderr for an error, so that notes
+    // are not.
+    let fatal = |one: &Diagnostic| !readable || one.severity != Severity::Error;
+    said.retain(|one| one.severity != Severity::Note && fatal(one));
     failed(&said, context)
 }

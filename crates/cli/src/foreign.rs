@@ -92,7 +92,10 @@ impl ForeignArgs {
         // The report is the first.
         documents.try_for_each(|(option, path, text)| match std::mem::take(&mut begun) {
             true => status::append(&self.begun, &outputs, &path, &text),
-            false => outputs.write(option, &path, &text),
+            false => match assay_fio::compressed_log(&path.to_string_lossy(), &text) {
+                Some(log) => outputs.stream(option, &path, |out| out.write_all(&log)),
+                None => outputs.write(option, &path, &text),
+            },
         })
     }
 

@@ -112,8 +112,11 @@ pub fn conduct(
                 break;
             }
             PhaseOutcome::Failed(why) => {
-                (end, error) = (RunEnd::Failed, Some(why));
-                break;
+                (end, error) = (RunEnd::Failed, error.or(Some(why)));
+                match progress.despite_failure(phase) {
+                    Some(next) => phase = next,
+                    None => break,
+                }
             }
             PhaseOutcome::Lost(hosts) => {
                 (end, error) = (RunEnd::Failed, Some(lost_words(&hosts, executor.hosts())));
@@ -171,6 +174,11 @@ impl PlanInProgress {
             self.seen.disturb(phase, what);
         }
         outcome
+    }
+
+    /// The phase that runs next although this one failed.
+    fn despite_failure(&self, failed: usize) -> Option<usize> {
+        (failed + 1..self.plan.phases.len()).find(|phase| self.plan.phases[*phase].despite_failure)
     }
 
     /// The phase that runs next.

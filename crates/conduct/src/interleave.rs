@@ -47,6 +47,7 @@ mod tests {
             repeat: 0,
             step: None,
             carried_by: Default::default(),
+            despite_failure: false,
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use assay_workload::FileOperation;
 use assay_workload::arrival::Arrivals;
-use assay_workload::fill::Filler;
+use assay_workload::fill::{Filler, PlacedPattern};
 use assay_workload::ops::{OpSource, SiteSpec};
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::{PlannedJob, ThreadSlice};
@@ -230,7 +230,8 @@ impl BlockThread<'_> {
         let maps = self.slice.sites.iter().map(|site| validation.map(site.target)).collect();
         let depth = self.job.outstanding_per_thread;
         let engine = ValidatedEngine::new(Box::new(engine), maps, validation.run(), depth)
-            .expecting_headers(self.job.content.written);
+            .expecting_headers(self.job.content.written)
+            .with_pattern(PlacedPattern::of(&self.job.content));
         self.paced(engine.acknowledging(self.job.acknowledges_at_completion()), fallback)
     }
 

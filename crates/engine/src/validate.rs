@@ -72,7 +72,7 @@ impl Validation {
         });
         for (number, (run, target, keys)) in (0..).zip(each) {
             let JournaledTarget { key_block_bytes, end_bytes, buffered, .. } = target;
-            let verified = VerifiedTarget { key_block_bytes, end_bytes, stands_for: number };
+            let verified = VerifiedTarget { key_block_bytes, end_bytes, stands_for: number, bare: false };
             let mut map = TargetMap::new(&target.name, run, &verified)?;
             map.crash = Some(Crash { keys, buffered });
             maps.insert(number, Arc::new(map));

@@ -42,6 +42,8 @@ pub enum Action {
     Help,
     /// `--cmdhelp`, `--enghelp`: print this.
     Explain(String),
+    /// `--inflate-log`: print this compressed log as text.
+    Inflate(PathBuf),
 }
 
 /// When progress is shown: `--eta`.
@@ -384,6 +386,7 @@ impl Reader<'_> {
             Setting::StatusInterval => self.status_interval(text, place),
             Setting::Debug => self.debug(text, place),
             Setting::WarningsFatal => program.strict = true,
+            Setting::InflateLog => program.action = Action::Inflate(PathBuf::from(text)),
             Setting::Client => self.client(text, place),
             Setting::OptionHelp | Setting::EngineHelp => {
                 let help = if matches!(setting, Setting::OptionHelp) { option_help } else { engine_help };

@@ -19,6 +19,7 @@ mod arith;
 mod bins;
 mod checks;
 mod command_line;
+mod compressed;
 mod distribution;
 mod each_io;
 mod errno;
@@ -61,6 +62,7 @@ use assay_formats::Diagnostic;
 use assay_formats::loader::Loader;
 
 pub use command_line::{Action, CommandLine, Eta, Program, parse_command_line, parse_command_line_with};
+pub use compressed::{compressed_log, inflate_log};
 pub use each_io::LoggedIo;
 pub use figures::{FioFigures, program_of};
 pub use import::{ImportError, import};

@@ -132,17 +132,20 @@ pub fn fio_logs_asked(
     files
 }
 
-/// Periods put together until they are `length_ns` long.
+/// The periods of each window of `length_ns`, counted from the first one, together; each by itself where they are longer.
 fn merged(periods: &[&Interval], length_ns: u64) -> Vec<Interval> {
+    let origin_ns = periods.first().map_or(0, |period| period.key.start_ns);
     let mut all: Vec<Interval> = Vec::new();
+    let mut at = None;
     for period in periods {
-        match all.last_mut() {
-            // A tenth of a period more or less is the clock's.
-            Some(last) if last.key.length_ns.saturating_add(period.key.length_ns / 10) < length_ns => {
-                last.merge(period)
-            }
-            _ => all.push((*period).clone()),
+        // By its middle: ends of periods scatter by what a thread comes late.
+        let middle_ns = period.key.start_ns.saturating_sub(origin_ns) + period.key.length_ns / 2;
+        let window = middle_ns.checked_div(length_ns);
+        match all.last_mut().filter(|_| window.is_some() && at == window) {
+            Some(last) => last.merge(period),
+            None => all.push((*period).clone()),
         }
+        at = window;
     }
     all
 }
@@ -289,5 +292,38 @@ fn value(counts: &OpCounts, kind: LogValue, length_ns: u64) -> Option<u64> {
         LogValue::Clat => mean(behind(counts)),
         LogValue::Slat => mean(&counts.submit),
         LogValue::Histogram => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_results::interval::{IntervalKey, JobCounts};
+
+    use super::*;
+
+    #[test]
+    fn windows_stay_on_their_grid_where_periods_do_not_divide_them() {
+        let period = |index: u32| {
+            let key = IntervalKey {
+                index,
+                start_ns: 7 + u64::from(index) * 1_000_000_000,
+                length_ns: 1_000_000_000,
+                phase: 0,
+                job: 0,
+                ramp: false,
+            };
+            Interval { key, counts: JobCounts::default() }
+        };
+        let periods: Vec<Interval> = (0..12).map(period).collect();
+        let ends = |length_ms: u64| {
+            let all: Vec<&Interval> = periods.iter().collect();
+            let merged = merged(&all, length_ms * 1_000_000);
+            merged.iter().map(|one| end_ms(one, 7)).collect::<Vec<_>>()
+        };
+        // Each ends within half a period of a multiple of its length.
+        assert_eq!(ends(1500), [1000, 3000, 4000, 6000, 7000, 9000, 10_000, 12_000]);
+        assert_eq!(ends(3000), [3000, 6000, 9000, 12_000]);
+        assert_eq!(ends(500).len(), 12);
+        assert_eq!(ends(0).len(), 12);
     }
 }

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use assay_workload::content::{Content as ModelContent, Payload, Refresh};
 use assay_workload::job::{
-    Caching, EngineKind, EngineOptions, FlushCall, FlushOrder, FlushPolicy, Job, OpenSync, PeriodicFlush,
-    Phase, Workload,
+    Caching, EngineKind, EngineOptions, FlushCall, FlushOrder, FlushPolicy, Job, JobSeed, OpenSync,
+    PeriodicFlush, Phase, Workload,
 };
 use assay_workload::pattern::{AccessPattern, Mix, Placement, Sequential};
 use assay_workload::units::Nanos;
@@ -41,9 +41,9 @@ const BY_FIO: &str = "fio itself does it: assay judge -- fio <job file>";
 pub fn lower(name: &str, file: &JobFile) -> (Option<Workload>, Vec<Diagnostic>) {
     let mut lowering = Lowering::of(file);
     let clones = file.resolved(true);
+    let seed = lowering.seed(&clones);
     let phases = lowering.phases(&clones);
     lowering.unread();
-    let seed = lowering.seed(&clones);
     let workload = Workload {
         name: name.to_owned(),
         seed,
@@ -63,6 +63,8 @@ pub(super) struct Lowering<'a> {
     targets: Targets,
     /// Targets that earlier phases write with headers.
     verified: HashSet<String>,
+    /// The seed of the first job that asks for one; `None` within: another one in each run.
+    first_seed: Option<Option<i64>>,
     /// By phase and job that were made so far: fio's number of the job's first clone.
     origins: Vec<Vec<u32>>,
 }
@@ -103,7 +105,15 @@ pub(super) struct Source<'a> {
 impl<'a> Lowering<'a> {
     fn of(file: &'a JobFile) -> Self {
         let (report, said, targets) = (Report::default(), HashSet::new(), Targets::default());
-        Lowering { file, report, said, targets, verified: HashSet::new(), origins: Vec::new() }
+        Lowering {
+            file,
+            report,
+            said,
+            targets,
+            verified: HashSet::new(),
+            first_seed: None,
+            origins: Vec::new(),
+        }
     }
 
     fn loss(&mut self, source: Source<'_>, id: &'static str, key: &str, what: impl Into<String>, help: &str) {
@@ -183,6 +193,8 @@ impl<'a> Lowering<'a> {
                 let times = self.loops_apart(&all, &mut jobs, &read_back);
                 self.exit_all(&all, count, &mut jobs);
                 let mut phase = Phase::measure(&phase_name(&jobs), jobs);
+                // As fio, which starts the jobs behind a stonewall whatever became of those before it.
+                phase.despite_failure = !phases.is_empty();
                 self.latency_target(&all, &mut phase);
                 self.verified.extend(verify::written(&phase));
                 let behind = verify::phase(&mut phase, read_back);
@@ -242,6 +254,7 @@ impl<'a> Lowering<'a> {
             self.origins.last_mut().into_iter().for_each(|jobs| jobs.push(clones[0].thread_number));
             let mut job = template.clone();
             job.threads = u32::try_from(clones.len()).unwrap_or(u32::MAX);
+            job.seed = self.own_seed(source);
             (job.targets, job.sharing) = (targets, sharing);
             if let Some(offset) = fixed_offset {
                 job.offset = offset;
@@ -441,33 +454,40 @@ impl<'a> Lowering<'a> {
             verify: false,
             written: false,
             reread: false,
+            pattern_blocks: None,
+            written_beside_reads_percent: None,
             data_errors_max: None,
             journal: None,
         }
     }
 
-    /// The one seed of the run, where anything is drawn or a seed is given. In fio each job has its own; unless the file says
-    /// otherwise it is the same number for all of them, in every run.
+    /// The seed of the run, where anything is drawn or a seed is given: that of the first job. In fio each job has its own; unless the
+    /// file says otherwise it is the same number for all of them, in every run.
     fn seed(&mut self, clones: &[ResolvedJob]) -> Option<u64> {
         let of_file = |job: &ResolvedJob| &self.file.jobs[job.section_index];
         let is_given = |job: &ResolvedJob| of_file(job).settings.get("randseed").is_some();
-        let draws = |job: &ResolvedJob| job.access().random || job.access().direction == Direction::ReadWrite;
         let mut asking = clones.iter().filter(|job| job.clone_number == 0 && (draws(job) || is_given(job)));
         let first = asking.next()?;
-        let taken = first.access().seed.map(i64::unsigned_abs);
+        self.first_seed = Some(first.access().seed);
         if is_given(first) {
             let message = "the seed repeats this run, but its offsets are not those of fio";
             self.report.note("seed-of-another-generator", &place(of_file(first), "randseed"), message, "");
         }
-        if let Some(other) = asking.find(|job| job.access().seed != first.access().seed) {
-            let option = if is_given(other) { "randseed" } else { "randrepeat" };
-            let words = taken.map_or_else(|| "another in each run".to_owned(), |seed| seed.to_string());
-            let message = format!("a run has one seed, that of its first job: {words}");
-            let place = place(of_file(other), option);
-            self.report.loss("one-seed", table::affects(option), &place, message, "");
-        }
-        taken
+        first.access().seed.map(i64::unsigned_abs)
     }
+
+    /// The seed of a job where it is not that of the run.
+    fn own_seed(&self, source: Source<'_>) -> Option<JobSeed> {
+        let asks = draws(source.job) || source.section.settings.get("randseed").is_some();
+        let seed = source.job.access().seed;
+        self.first_seed.filter(|first| asks && *first != seed)?;
+        Some(seed.map_or(JobSeed::Fresh, |seed| JobSeed::Given(seed.unsigned_abs())))
+    }
+}
+
+/// Whether a job draws anything.
+fn draws(job: &ResolvedJob) -> bool {
+    job.access().random || job.access().direction == Direction::ReadWrite
 }
 
 /// The name of a reporting group: that of its first job.

@@ -55,6 +55,8 @@ pub(super) enum Setting {
     OptionHelp,
     /// Explain an engine and end.
     EngineHelp,
+    /// Print a compressed log as text and end.
+    InflateLog,
 }
 
 /// What becomes of an option of the program.
@@ -110,7 +112,7 @@ pub(super) static OPTIONS: &[Entry] = &[
         Required,
         Refused("no latency logs are written here", "before the options of fio: --fio-logs DIR"),
     ),
-    entry("inflate-log", Required, Refused("fio's compressed logs are not read", "run fio itself")),
+    entry("inflate-log", Required, Set(Setting::InflateLog)),
     entry("eta", Required, Set(Setting::Eta)),
     entry("eta-newline", Required, NoEffect("progress is one line on stderr")),
     entry("eta-interval", Required, NoEffect("progress is shown as it comes")),

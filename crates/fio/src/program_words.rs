@@ -186,7 +186,7 @@ pub(super) fn wants_next(name: &str) -> bool {
     match (program::option(name), table::core(name)) {
         (Some(entry), _) => entry.argument == Argument::Required,
         (None, Some(entry)) => !matches!(entry.kind, Kind::Flag | Kind::OptionalText),
-        (None, None) => true,
+        (None, None) => !table::is_engine_flag(name),
     }
 }
 
@@ -214,6 +214,7 @@ mod tests {
             ("--thread --json --destroy-data=/dev/x", "--json --destroy-data=/dev/x --thread"),
             ("--readonly - --output --json", "--readonly - --output --json"),
             ("--write_bw_log --json", "--json --write_bw_log"),
+            ("--fixedbufs --json --hipri --strict", "--json --strict --fixedbufs --hipri"),
         ] {
             assert_eq!(separated(line), ordered, "{line}");
         }

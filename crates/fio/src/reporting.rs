@@ -6,11 +6,12 @@ use assay_results::Run;
 use assay_results::run::{JobResult, PhaseResult};
 use assay_workload::{PhaseKind, Plan};
 
+use super::compressed::SUFFIX;
 use super::job_file::JobFile;
 use super::log_value::{LogValue, file_name};
 use super::lower::origins;
 use super::resolve::Given;
-use super::resolved::{LatencyTarget, ResolvedJob};
+use super::resolved::{Direction, LatencyTarget, ResolvedJob};
 use super::value::Value;
 
 /// fio's list of percentiles where none is given.
@@ -72,6 +73,8 @@ pub(crate) struct Logs {
     pub(crate) issue_time: bool,
     /// What stands for a window of `log_avg_msec`.
     pub(crate) window: WindowValue,
+    /// Whether they are stored compressed.
+    pub(crate) compressed: bool,
     /// `write_iolog`.
     pub(crate) iolog: Option<String>,
     /// Times count from 1970 on, not from the start of the job.
@@ -99,6 +102,8 @@ pub(crate) struct JobReporting {
     pub(crate) logs: Logs,
     /// Whether what verify= reads back counts among its reads.
     pub(crate) read_back: bool,
+    /// `verify_only` of a job that writes: its writes are counted, and not done.
+    pub(crate) verify_only: bool,
     /// `stats`: whether it is reported at all.
     pub(crate) counted: bool,
     /// `numjobs` as it was given.
@@ -150,6 +155,7 @@ impl JobReporting {
             unified: Unified::No,
             logs: Logs::default(),
             read_back: false,
+            verify_only: false,
             counted: true,
             clones: None,
             search: None,
@@ -167,7 +173,12 @@ impl JobReporting {
             LogAbout::Histogram => &[LogValue::Histogram],
         };
         let named = |(about, prefix): &(LogAbout, String)| {
-            let name = |value: &LogValue| (*value, format!("{prefix}_{}{number}.log", value.word()));
+            let name = |value: &LogValue| {
+                // Counts of buckets are no samples.
+                let stored = self.logs.compressed && *value != LogValue::Histogram;
+                let end = if stored { SUFFIX } else { "" };
+                (*value, format!("{prefix}_{}{number}.log{end}", value.word()))
+            };
             values(*about).iter().map(name).collect::<Vec<_>>()
         };
         self.logs.wanted.iter().flat_map(named).collect()
@@ -274,7 +285,7 @@ impl Reporting {
 }
 
 /// Options of logs that are honoured where logs are written.
-const HONOURED: [&str; 7] = [
+const HONOURED: [&str; 8] = [
     "write_bw_log",
     "write_iops_log",
     "write_lat_log",
@@ -282,6 +293,7 @@ const HONOURED: [&str; 7] = [
     "write_iolog",
     "log_offset",
     "log_issue_time",
+    "log_store_compressed",
 ];
 
 /// Whether an option line is one that the writers of logs and reports honour, where they write any.
@@ -310,6 +322,9 @@ fn job(clone: &ResolvedJob) -> JobReporting {
         unified,
         logs: logs(read, &clone.name),
         read_back: true,
+        verify_only: clone.verify().only
+            && clone.verify().method.is_some()
+            && clone.access().direction != Direction::Read,
         counted: read.flag("stats", true),
         clones: Some(clone.clones),
         search: clone.latency_target(),
@@ -359,6 +374,10 @@ pub(crate) fn logs(read: Given<'_>, name: &str) -> Logs {
             "both" => WindowValue::Both,
             _ => WindowValue::Mean,
         },
+        // A sample has no room for more.
+        compressed: read.flag("log_store_compressed", false)
+            && !read.flag("log_issue_time", false)
+            && !matches!(read.word("log_window_value", "avg").0, "both"),
         iolog: read.text("write_iolog").filter(|path| !path.is_empty()).map(str::to_owned),
         unix_epoch: read.flag("log_alternate_epoch", false),
         numbered: read.flag("per_job_logs", true),

@@ -510,6 +510,7 @@ fn verify(read: Given<'_>) -> Verify {
     Verify {
         method,
         pattern,
+        pattern_interval: read.unsigned("verify_pattern_interval", 0),
         read_back: read.flag("do_verify", true),
         only: read.flag("verify_only", false),
         backlog: read.unsigned("verify_backlog", 0),

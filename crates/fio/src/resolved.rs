@@ -376,6 +376,8 @@ pub(crate) struct Verify {
     pub(crate) method: Option<&'static str>,
     /// What blocks hold instead of random bytes.
     pub(crate) pattern: Option<Arc<Pattern>>,
+    /// Bytes of a block after which the pattern begins again; 0: with the next block.
+    pub(crate) pattern_interval: u64,
     /// What was written is read back behind the last write of the job.
     pub(crate) read_back: bool,
     /// Nothing is written: what an earlier run wrote is checked.

@@ -306,6 +306,12 @@ pub(super) fn names(engine: Option<&'static EngineEntry>) -> impl Iterator<Item 
         .flat_map(|entry| std::iter::once(entry.name).chain(entry.aliases.iter().copied()))
 }
 
+/// Whether an engine has an option of this name that stands without a value.
+pub(super) fn is_engine_flag(option: &str) -> bool {
+    let mut options = TABLE.engine.iter().flat_map(EngineEntry::options);
+    options.any(|entry| entry.is_named(option) && matches!(entry.kind, Kind::Flag))
+}
+
 /// Engines with an option of this name: for a hint when the engine was not named in time.
 pub(super) fn engines_with(option: &str) -> Vec<&'static str> {
     let engines = TABLE.engine.iter();

@@ -194,7 +194,7 @@ fn a_loss_says_whether_the_test_changes() {
     };
     for line in [
         "verify=md5\nverify_only",
-        "verify=pattern\nverify_pattern=0x1",
+        "rw=write\nverify=pattern",
         "trim_percentage=10",
         "cpus_allowed=0",
         "lockmem=1g",
@@ -203,7 +203,7 @@ fn a_loss_says_whether_the_test_changes() {
     ] {
         assert_eq!(of(line), [Some(Affects::Test)], "{line}");
     }
-    for line in ["write_iolog=x", "stats=0", "randseed=7", "write_bw_log", "write_lat_log=x"] {
+    for line in ["write_iolog=x", "stats=0", "write_bw_log", "write_lat_log=x"] {
         assert_eq!(of(line), [Some(Affects::Report)], "{line}");
     }
     for line in

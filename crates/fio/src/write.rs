@@ -459,13 +459,13 @@ impl<'a> Writer<'a> {
         if section.paths.len() < 2 {
             return;
         }
-        if let Some(open) = job.open_targets {
-            lines.set("openfiles", open);
-        }
         match section.job.selection {
             TargetSelection::RoundRobin => {}
             TargetSelection::Random => lines.set("file_service_type", "random"),
             TargetSelection::Sequential => lines.set("file_service_type", "sequential"),
+        }
+        if let Some(open) = section.job.open_targets {
+            lines.set("openfiles", open);
         }
     }
 
@@ -474,6 +474,8 @@ impl<'a> Writer<'a> {
         match &content.payload {
             Payload::Zero => return lines.flag("zero_buffers"),
             Payload::Pattern(bytes) if bytes.is_empty() => {}
+            // Written with the options that check it.
+            Payload::Pattern(_) if content.verify && content.pattern_blocks.is_some() => {}
             Payload::Pattern(bytes) => {
                 if bytes.len() > PATTERN_BYTES_MAX {
                     self.lost("fio-pattern-length", name, "fio keeps the first 512 bytes of the pattern");

@@ -2,7 +2,7 @@
 
 use assay_formats::native::{parse, write};
 use assay_formats::{Diagnostic, Severity};
-use assay_workload::content::{Acknowledged, Content, DataJournal, Payload, Refresh};
+use assay_workload::content::{Acknowledged, Content, DataJournal, PatternBlocks, Payload, Refresh};
 use assay_workload::host::{Host, HostRanges, login_fault};
 use assay_workload::job::*;
 use assay_workload::pattern::*;
@@ -155,8 +155,20 @@ fn content() -> impl Strategy<Value = Content> {
     let acknowledged = select(vec![Acknowledged::Flushed, Acknowledged::Completed]);
     let journal = (acknowledged, of("/[a-z ]{0,9}"))
         .prop_map(|(acknowledged, directory)| DataJournal { acknowledged, directory });
-    (payload, refresh, 1.0..50.0_f64, 1.0..50.0_f64, block(), checked, of(journal)).prop_map(
-        |(payload, refresh, compression_ratio, dedup_ratio, dedup_unit_bytes, checked, journal)| Content {
+    let blocks = (any::<bool>(), prop::collection::vec(any::<u32>(), 0..4), any::<u64>())
+        .prop_map(|(headers, offset_at, restart_bytes)| PatternBlocks { headers, offset_at, restart_bytes });
+    let ratios = (1.0..50.0_f64, 1.0..50.0_f64);
+    (payload, refresh, ratios, block(), checked, of(journal), of(blocks), of(percent())).prop_map(
+        |(
+            payload,
+            refresh,
+            (compression_ratio, dedup_ratio),
+            dedup_unit_bytes,
+            checked,
+            journal,
+            blocks,
+            beside,
+        )| Content {
             payload,
             refresh,
             compression_ratio,
@@ -165,6 +177,8 @@ fn content() -> impl Strategy<Value = Content> {
             verify: checked.0,
             reread: checked.1,
             written: checked.2,
+            pattern_blocks: blocks,
+            written_beside_reads_percent: beside,
             data_errors_max: checked.3,
             journal,
         },
@@ -337,9 +351,11 @@ fn job(targets: Vec<String>) -> BoxedStrategy<Job> {
     let caching = (select(cachings), any::<[bool; 3]>(), select(layouts));
     let options = sometimes(EngineOptions::default(), engine_options());
     let engine = (select(EngineKind::ALL.to_vec()), options, sometimes(0, any::<u64>()));
-    let calls = (of(select(FileOperation::ALL.to_vec())), of(1_u32..9));
-    let job = (paced(placed(targets)), data, caching, engine, calls);
-    let job = job.prop_map(|(job, data, caching, engine, calls)| {
+    let calls = of(select(FileOperation::ALL.to_vec()));
+    let seed = prop_oneof![any::<u64>().prop_map(JobSeed::Given), Just(JobSeed::Fresh)];
+    let own = (of(seed), of(1..u32::MAX), calls);
+    let job = (paced(placed(targets)), data, caching, engine, own);
+    let job = job.prop_map(|(job, data, caching, engine, own)| {
         job.with(|job| {
             job.content = data.0;
             job.flush = data.1;
@@ -349,8 +365,8 @@ fn job(targets: Vec<String>) -> BoxedStrategy<Job> {
             job.access_hint = caching.1[2];
             job.layout = caching.2;
             job.empty_each_pass = caching.1[0] && caching.1[1];
-            job.file_operation = engine.0.is_native().then_some(calls.0).flatten();
-            job.open_targets = calls.1;
+            job.file_operation = engine.0.is_native().then_some(own.2).flatten();
+            (job.seed, job.open_targets) = (own.0, own.1);
             job.engine = engine.0;
             job.engine_options = engine.1;
             job.errors_tolerated = engine.2;
@@ -425,20 +441,24 @@ fn phase(targets: Vec<String>) -> impl Strategy<Value = Phase> {
         any::<bool>(),
         sometimes(Nanos(0), time()),
         sometimes(String::new(), "[a-z]=\\PC{1,5}"),
+        any::<bool>(),
         of(until()),
     );
-    ("\\PC{0,12}", jobs, rest).prop_map(|(name, jobs, (kind, drain_after, pause_after, point, until))| {
-        Phase {
-            name,
-            kind,
-            drain_after,
-            pause_after,
-            // A curve ends above a latency only in phases that are shares of it.
-            until: until.filter(|until| !matches!(until, Until::Below(_)) || jobs.iter().any(is_share)),
-            jobs,
-            point: SweepPoint::new(point),
-        }
-    })
+    ("\\PC{0,12}", jobs, rest).prop_map(
+        |(name, jobs, (kind, drain_after, pause_after, point, despite_failure, until))| {
+            Phase {
+                name,
+                kind,
+                drain_after,
+                pause_after,
+                // A curve ends above a latency only in phases that are shares of it.
+                until: until.filter(|until| !matches!(until, Until::Below(_)) || jobs.iter().any(is_share)),
+                jobs,
+                point: SweepPoint::new(point),
+                despite_failure,
+            }
+        },
+    )
 }
 
 fn target(name: String) -> impl Strategy<Value = Target> {

@@ -54,6 +54,13 @@ impl DataError {
             _ => expected.to_string(),
         };
         let host = self.host.as_ref().map_or_else(String::new, |host| format!("{host}: "));
+        if *fault == Fault::OtherThanPattern {
+            let (expected, found) = (&self.expected_hex, &self.found_hex);
+            return format!(
+                "{host}{target} offset {offset_bytes}: {}; from there on, expected {expected}; found {found}",
+                fault.describe()
+            );
+        }
         format!(
             "{host}{target} offset {offset_bytes}: {sectors} {}; expected {expected}; found {found}",
             fault.describe()
@@ -99,7 +106,7 @@ pub struct DataChecks {
     pub run: u64,
     /// Blocks written with a header.
     pub written: u64,
-    /// Blocks read that this run had written, each compared with its last write.
+    /// Blocks read that this run had written, each compared with its last write; without headers, blocks compared with their pattern.
     pub verified: u64,
     /// Blocks read that an earlier run had written: they are whole and in their place, whether they are of its last write is not
     /// known.

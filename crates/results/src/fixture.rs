@@ -65,6 +65,7 @@ pub(crate) fn plan(jobs: Vec<PlannedJob>) -> Plan {
             repeat: 0,
             step: None,
             carried_by: Default::default(),
+            despite_failure: false,
         }],
     }
 }

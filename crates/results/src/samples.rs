@@ -202,6 +202,7 @@ pub fn plan(name: &str, series: &str) -> Plan {
         repeat: 0,
         step: None,
         carried_by: Default::default(),
+        despite_failure: false,
     };
     let mut fill = planned_job("fill", 0.0, MIB, 1);
     fill.end.time = None;

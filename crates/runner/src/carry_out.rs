@@ -72,12 +72,8 @@ pub fn plan(request: &Request, site: &Site) -> Result<Plan, RunError> {
             plan.clone()
         }
         Work::LookedAt(workload, inventory) => {
-            let seed = request.seed.or(workload.seed).map_or_else(random_seed, Ok)?;
-            resolve::plan(
-                &Workload { seed: request.seed.or(workload.seed), ..workload.clone() },
-                inventory,
-                seed,
-            )?
+            let (workload, seed) = seeded(workload, request.seed)?;
+            resolve::plan(&workload, inventory, seed)?
         }
         Work::Asked(workload) => {
             let mut plan = planned(workload, request, site)?;
@@ -92,10 +88,18 @@ pub fn plan(request: &Request, site: &Site) -> Result<Plan, RunError> {
     Ok(plan)
 }
 
-fn planned(workload: &Workload, request: &Request, site: &Site) -> Result<Plan, RunError> {
+/// The workload with the seed that is asked for, and what is drawn for it. A seed that is asked for is that of all jobs.
+fn seeded(workload: &Workload, asked: Option<u64>) -> Result<(Workload, u64), RunError> {
     let mut workload = workload.clone();
-    workload.seed = request.seed.or(workload.seed);
-    let seed = request.seed.map_or_else(random_seed, Ok)?;
+    if asked.is_some() {
+        workload.seed = asked;
+        workload.phases.iter_mut().flat_map(|phase| &mut phase.jobs).for_each(|job| job.seed = None);
+    }
+    Ok((workload, asked.map_or_else(random_seed, Ok)?))
+}
+
+fn planned(workload: &Workload, request: &Request, site: &Site) -> Result<Plan, RunError> {
+    let (workload, seed) = seeded(workload, request.seed)?;
     let mut inventory = inventory::look_at(
         &workload,
         &request.directory,

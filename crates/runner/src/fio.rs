@@ -90,7 +90,9 @@ fn job_file(plan: &Plan, phase: usize) -> (String, Vec<Diagnostic>) {
         // Of each phase there is another fio, which knows nothing of what the one before it wrote. The result says that no data
         // was verified.
         let content = &mut job.content;
-        (content.verify, content.reread, content.data_errors_max) = (false, false, None);
+        (content.verify, content.reread, content.written, content.data_errors_max) =
+            (false, false, false, None);
+        (content.pattern_blocks, content.written_beside_reads_percent) = (None, None);
         if names.iter().filter(|name| **name == job.name).count() > 1 {
             job.name = format!("{}.{index}", job.name);
         }

@@ -10,7 +10,7 @@ use assay_host::workdir::is_cut_short;
 use assay_host::{HostRoot, storage_identity};
 use assay_results::store::{self, EngineChoice};
 use assay_workload::Workload;
-use assay_workload::block::{SECTOR_BYTES, Sector, inspect};
+use assay_workload::block::{FIO_MAGIC, SECTOR_BYTES};
 use assay_workload::host::Host;
 use assay_workload::job::EngineKind;
 use assay_workload::resolve::{Inventory, TargetFacts};
@@ -187,15 +187,24 @@ pub fn bytes_of(path: &Path) -> Option<u64> {
     }
 }
 
-/// Whether a sector of a file or device begins with a header of data that Assay validates.
-pub fn holds_header(path: &Path, offset_bytes: u64) -> bool {
+/// Looked at for the first sector that is not empty.
+const LOOKED_AT_BYTES: usize = 1 << 20;
+
+/// Whether the first data of a file or device, not far behind this place, begins with a header of fio's `verify=`.
+pub fn holds_fio_header(path: &Path, offset_bytes: u64) -> bool {
     use std::os::unix::fs::FileExt as _;
-    if bytes_of(path).is_none_or(|bytes| bytes < offset_bytes.saturating_add(SECTOR_BYTES as u64)) {
+    if bytes_of(path).is_none_or(|bytes| bytes <= offset_bytes) {
         return false;
     }
-    let mut sector = [0; SECTOR_BYTES];
-    let read = std::fs::File::open(path).and_then(|file| file.read_exact_at(&mut sector, offset_bytes));
-    read.is_ok() && !matches!(inspect(&sector), Sector::NotOurs)
+    let Ok(file) = std::fs::File::open(path) else { return false };
+    let (mut bytes, mut length) = (vec![0; LOOKED_AT_BYTES], 0);
+    while let Ok(more @ 1..) = file.read_at(&mut bytes[length..], offset_bytes + length as u64) {
+        length += more;
+    }
+    let mut sectors = bytes[..length].chunks(SECTOR_BYTES);
+    sectors
+        .find(|sector| sector.iter().any(|byte| *byte != 0))
+        .is_some_and(|first| first.starts_with(&FIO_MAGIC))
 }
 
 fn device_bytes(path: &Path) -> std::io::Result<u64> {

@@ -47,7 +47,7 @@ pub use error::{ProbeProblem, RunError, TargetProblem};
 pub use files::make_files;
 pub use hold::{Permits, hold};
 pub use idle_windows::expected_s as idle_windows_s;
-pub use inventory::{bytes_of, holds_header, look_at};
+pub use inventory::{bytes_of, holds_fio_header, look_at};
 pub use limits::{check_descriptors, check_memory};
 pub use part::ThisHost;
 pub use period::period;

@@ -144,6 +144,7 @@ impl<'f> Lowering<'f> {
             drain_after: false,
             pause_after,
             point: SweepPoint::new(point),
+            despite_failure: false,
             until: self.stop_curve(run),
         })
     }
@@ -254,6 +255,8 @@ impl<'f> Lowering<'f> {
             verify: validation.is_some(),
             reread: validation.is_some_and(|validation| validation.reread),
             written: false,
+            pattern_blocks: None,
+            written_beside_reads_percent: None,
             data_errors_max: None,
             // What has completed is what vdbench asks for after a crash.
             journal: validation

@@ -3,6 +3,7 @@
 use assay_vdbench::vdbench_files;
 
 use assay_results::samples::{curve_run, intervals_of, mixed_run};
+use assay_workload::operation::{Counted, OpId};
 
 fn mixed() -> Vec<(String, String)> {
     let mut run = mixed_run();
@@ -110,4 +111,52 @@ fn what_is_written_can_be_imported() {
     assert_eq!(job.read.as_ref().map(|op| op.iops.round()), Some(42_000.0));
     assert_eq!(job.evidence.offered_iops, Some(50_000.0));
     assert_eq!(job.pattern, "70 % read 8k, 30 % write 8k, uniform random");
+}
+
+/// The rate and the CPU columns of the average of phase `rd` in the summary.
+fn average_of<'f>(files: &'f [(String, String)], label: &str) -> Vec<&'f str> {
+    let line = text(files, "totals.html").lines().find(|line| line.contains(label));
+    line.unwrap_or_else(|| panic!("{label}: {}", text(files, "totals.html"))).split_whitespace().collect()
+}
+
+#[test]
+fn operations_on_files_and_directories_count_in_the_rate() {
+    let mut run = mixed_run();
+    run.phases.truncate(2);
+    run.phases[1].plan_phase = 1;
+    let job = &mut run.phases[1].jobs[0];
+    job.evidence.plan_jobs = vec![0];
+    (job.read, job.write, job.trim) = (None, None, None);
+    job.total.iops = 640.0;
+    job.total.bytes_per_s = 0.0;
+    (job.total.completion_ns.n, job.total.completion_ns.mean) = (6400, 2e6);
+    let mut interval = intervals_of(&run, 1, 0).remove(0);
+    let mut counts = assay_results::OpCounts { ios: 1500, ..Default::default() };
+    (0..1500).for_each(|_| counts.completion.record(3_000_000));
+    interval.counts = Default::default();
+    *interval.counts.named_mut(OpId::new(0), Counted::InTotal) = counts.clone();
+    // What is done beside others is not asked for.
+    *interval.counts.named_mut(OpId::new(1), Counted::Beside) = counts;
+    interval.key.length_ns = 1_000_000_000;
+    let files = vdbench_files(&run, &[interval]);
+    let row =
+        text(&files, "summary.html").lines().find(|line| line.contains(" 1 ") && line.contains("1500.0"));
+    assert!(row.is_some_and(|row| row.contains("3.0")), "{}", text(&files, "summary.html"));
+    let average = average_of(&files, "avg_1-1");
+    assert_eq!((average[2], average[6]), ("640.0", "2.000"), "{average:?}");
+}
+
+#[test]
+fn a_phase_too_short_for_counters_has_the_processors_of_its_own_threads() {
+    let mut run = mixed_run();
+    run.phases.truncate(2);
+    run.environment.machine.cpu.online = Some(4);
+    let phase = &mut run.phases[1];
+    (phase.evidence.cpu_busy_share, phase.measured_s) = (None, 0.5);
+    phase.evidence.seconds.clear();
+    phase.jobs.truncate(1);
+    (phase.jobs[0].evidence.cpu_user_ns, phase.jobs[0].evidence.cpu_system_ns) = (200_000_000, 600_000_000);
+    let files = vdbench_files(&run, &[]);
+    let average = average_of(&files, "avg_1-1");
+    assert_eq!(average[average.len() - 2..], ["40.0", "30.0"], "{average:?}");
 }

@@ -27,6 +27,8 @@ pub const HEADER_BYTES: usize = 40;
 pub const GROUP: usize = 8;
 /// Generations are counted up to here, and from 1 again.
 pub const GENERATION_MAX: u32 = (1 << 22) - 1;
+/// What a block begins with that fio wrote with `verify=` (`verify.h`: `FIO_HDR_MAGIC`, little-endian).
+pub const FIO_MAGIC: [u8; 2] = 0xacca_u16.to_le_bytes();
 const MAGIC: [u8; 8] = *b"ASSAYSEC";
 /// Where the checksummed part starts.
 const SUMMED: usize = 12;
@@ -122,6 +124,8 @@ pub enum Fault {
     Unwritten,
     /// The target ends before the end of the block.
     Truncated,
+    /// A block without headers holds something else than its pattern.
+    OtherThanPattern,
 }
 
 impl Fault {
@@ -138,6 +142,7 @@ impl Fault {
             Fault::OtherRun => "of another run (lost write, or overwritten)",
             Fault::Unwritten => "of a write that this run did not make",
             Fault::Truncated => "missing (the target ends before it)",
+            Fault::OtherThanPattern => "not the pattern",
         }
     }
 }

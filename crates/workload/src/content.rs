@@ -53,6 +53,21 @@ pub struct DataJournal {
     pub directory: Option<String>,
 }
 
+/// How blocks hold a pattern that is verified.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct PatternBlocks {
+    /// Each sector begins with a header; without headers what is read is compared with the pattern itself.
+    pub headers: bool,
+    /// Positions in the pattern where eight bytes are the offset in the target, little endian, of the block, or of the part of it in
+    /// which the pattern begins again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub offset_at: Vec<u32>,
+    /// The pattern begins again after so many bytes of a block; 0: with each block only.
+    pub restart_bytes: u64,
+}
+
 /// Content of writes, with the reduction a reducing target should find.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -79,6 +94,12 @@ pub struct Content {
     /// wrong, as for fio; else nothing is known of it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub written: bool,
+    /// With `verify`: how blocks hold the pattern of the payload; `None`: behind headers, without offsets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern_blocks: Option<PatternBlocks>,
+    /// With `written` and reads alone: what is read is what a job of the same pattern with this share of reads, per cent, writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_beside_reads_percent: Option<f64>,
     /// With `verify`: a thread ends its job at this many wrong blocks, at least 1, which do not count among the errors that a job
     /// tolerates; `None`: they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,6 +125,8 @@ impl Default for Content {
             verify: false,
             reread: false,
             written: false,
+            pattern_blocks: None,
+            written_beside_reads_percent: None,
             data_errors_max: None,
             journal: None,
         }

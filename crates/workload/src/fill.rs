@@ -7,6 +7,10 @@
 use crate::content::{Content, Payload, Refresh};
 use crate::rng::{Rng, splitmix64};
 
+mod placed;
+
+pub use placed::{OFFSET_BYTES, PlacedPattern};
+
 /// Granularity of stamps and of compressible content.
 const UNIT: usize = 4096;
 const LANES: usize = 8;

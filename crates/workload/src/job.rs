@@ -418,9 +418,6 @@ pub struct Traits {
     pub group: Option<String>,
     /// Which target comes next.
     pub selection: TargetSelection,
-    /// At most so many targets at a time, the next one when one is done with (fio's `openfiles`); `None`: all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub open_targets: Option<u32>,
     /// Which operation, how large, and where.
     pub pattern: AccessPattern,
     /// What each I/O is where it is no read or write of data.
@@ -471,6 +468,9 @@ pub struct Traits {
     /// Each write follows a trim of the same block (fio's `trimwrite`); shares of trims and writes in the pattern do not matter then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trim_first: bool,
+    /// At most so many targets of a thread have I/O at a time: the next one begins where one is done (fio's `openfiles`); `None`: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_targets: Option<u32>,
     /// The zones that it works on one after the other; `None`: the whole range at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strides: Option<Strides>,
@@ -521,6 +521,15 @@ impl Traits {
     }
 }
 
+/// A seed that a job has for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobSeed {
+    /// This one.
+    Given(u64),
+    /// Another one in each run.
+    Fresh,
+}
+
 /// One kind of load with its execution parameters, as it was asked for. What it shares with planned jobs is reached through it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
@@ -552,6 +561,8 @@ pub struct Job {
     pub caching: Caching,
     /// The I/O path.
     pub engine: EngineKind,
+    /// The seed of what it draws; `None`: that of the workload.
+    pub seed: Option<JobSeed>,
 }
 
 impl Deref for Job {
@@ -576,7 +587,6 @@ impl Job {
                 name: name.to_owned(),
                 group: None,
                 selection: TargetSelection::default(),
-                open_targets: None,
                 pattern,
                 file_operation: None,
                 tree: None,
@@ -596,6 +606,7 @@ impl Job {
                 access_hint: false,
                 layout: FileLayout::default(),
                 trim_first: false,
+                open_targets: None,
                 strides: None,
                 remove_files: false,
                 engine_options: EngineOptions::default(),
@@ -614,6 +625,7 @@ impl Job {
             limits: Limits::default(),
             caching: Caching::default(),
             engine: EngineKind::default(),
+            seed: None,
         }
     }
 
@@ -679,6 +691,8 @@ pub struct Phase {
     pub pause_after: Nanos,
     /// The point of a curve or sweep it stands for.
     pub point: SweepPoint,
+    /// It runs although a phase before it failed (fio goes on behind a `stonewall`).
+    pub despite_failure: bool,
     /// Repeat it until a rule holds; neighbouring phases of one name and rule are one block. `None`: once.
     pub until: Option<Until>,
 }
@@ -693,6 +707,7 @@ impl Phase {
             drain_after: false,
             pause_after: Nanos(0),
             point: SweepPoint::default(),
+            despite_failure: false,
             until: None,
         }
     }

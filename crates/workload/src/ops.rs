@@ -13,6 +13,7 @@ mod place;
 mod sizes;
 mod strided;
 mod trim_first;
+mod writes_as_reads;
 
 pub use one_by_one::OneByOne;
 use place::{Grid, Positions, Site};
@@ -20,6 +21,7 @@ pub use sizes::BlockSizer;
 use sizes::Sizes;
 pub use strided::Strided;
 pub use trim_first::TrimFirst;
+pub use writes_as_reads::WritesAsReads;
 
 /// Operations in a block.
 pub const BLOCK_OPS: usize = 32;
@@ -128,10 +130,9 @@ pub struct Generator {
     /// The first `live` of them get operations.
     sites: Vec<Site>,
     live: usize,
-    selection: TargetSelection,
-    /// At most so many sites get operations at a time, from `first` on.
+    /// So many of these at most have operations at a time.
     open: usize,
-    first: usize,
+    selection: TargetSelection,
     current: usize,
     current_bytes: u64,
     ios_left: u64,
@@ -184,11 +185,10 @@ impl Generator {
             ends,
             rounds: rounds && (bytes.is_some() || pattern.repeat_passes),
             live: sites.len(),
+            open: usize::MAX,
             sites,
             sizes,
             selection,
-            open: usize::MAX,
-            first: 0,
             current: 0,
             current_bytes: 0,
             ios_left: ios.unwrap_or(u64::MAX),
@@ -205,10 +205,12 @@ impl Generator {
         if pattern.repeat_passes && !ends { made.with_repeated_passes() } else { made }
     }
 
-    /// So many sites get operations at a time, the next one when one is done with; `None`: all.
+    /// No more than `open` sites have operations at a time: the next one begins where one is done.
     #[must_use]
-    pub fn with_open(self, open: Option<u32>) -> Self {
-        Generator { open: open.map_or(usize::MAX, |open| open.max(1) as usize), ..self }
+    pub fn with_open_sites(self, open: Option<u32>) -> Self {
+        let open = open.map_or(usize::MAX, |open| (open as usize).max(1));
+        // Where all are open, there is nothing to look after.
+        Generator { open: if open < self.sites.len() { open } else { usize::MAX }, ..self }
     }
 
     /// Says where a pass over the sites ends, and ends a block there.
@@ -250,13 +252,14 @@ impl Generator {
     #[cold]
     fn begin_pass(&mut self) {
         (self.pass_left, self.pass_bytes_left) = (self.pass_ios, self.pass_bytes);
-        if self.rounds {
+        if self.rounds || (self.open != usize::MAX && self.start.is_some()) {
             self.live = self.sites.len();
+            self.sites.iter_mut().for_each(|site| site.turn_bytes_left = site.range.length_bytes);
             self.sites.sort_unstable_by_key(|site| site.number);
         }
         if let Some(start) = &self.start {
             self.rng.clone_from(start);
-            (self.first, self.current, self.current_bytes) = (0, 0, 0);
+            (self.current, self.current_bytes) = (0, 0);
             self.sites.iter_mut().for_each(Site::restart);
         } else if self.turns {
             self.sites.iter_mut().for_each(Site::renew);
@@ -265,16 +268,14 @@ impl Generator {
 
     /// Which site the next operation goes to, where there are several.
     fn select(&mut self, len: u64) -> usize {
+        let open = self.live.min(self.open);
         match self.selection {
-            TargetSelection::RoundRobin | TargetSelection::Random if self.open < self.live => {
-                self.select_open(len)
-            }
             TargetSelection::RoundRobin => {
                 let site = self.current;
-                self.current = if site + 1 == self.live { 0 } else { site + 1 };
+                self.current = if site + 1 >= open { 0 } else { site + 1 };
                 site
             }
-            TargetSelection::Random => self.rng.below(self.live as u64) as usize,
+            TargetSelection::Random => self.rng.below(open as u64) as usize,
             // It leaves when its map is full.
             TargetSelection::Sequential if self.rounds => self.current,
             TargetSelection::Sequential => {
@@ -288,36 +289,29 @@ impl Generator {
         }
     }
 
-    /// The same where not all of them are open at a time. Those that leave when they are done with make room for the next; others are done
-    /// with in groups, once as many bytes were moved as the group has.
-    #[inline(never)]
-    fn select_open(&mut self, len: u64) -> usize {
-        if self.rounds || self.ends {
-            self.first = 0;
-        } else {
-            let group = |first: usize| first..(first + self.open).min(self.live);
-            let bytes: u64 = self.sites[group(self.first)].iter().map(|site| site.range.length_bytes).sum();
-            if self.current_bytes + len > bytes {
-                self.first = if group(self.first).end < self.live { self.first + self.open } else { 0 };
-                (self.current, self.current_bytes) = (0, 0);
-            }
-            self.current_bytes += len;
-        }
-        let open = self.open.min(self.live - self.first);
-        if self.selection == TargetSelection::Random {
-            return self.first + self.rng.below(open as u64) as usize;
-        }
-        let site = self.current % open;
-        self.current = (site + 1) % open;
-        self.first + site
-    }
-
     /// Places an operation on one of the live sites; which.
     #[inline]
     fn place_one(&mut self, op: &mut Op) -> usize {
         let index = if self.live == 1 { 0 } else { self.select(u64::from(op.len_bytes)) };
         self.sites[index].place(op, self.align, &self.sizes, &mut self.rng);
+        if self.open != usize::MAX && !self.ends && !self.rounds {
+            self.give_way(index, u64::from(op.len_bytes));
+        }
         index
+    }
+
+    /// Where not all sites are open: one that has come round lets the next one have its place. What is drawn without a map never is.
+    #[cold]
+    fn give_way(&mut self, index: usize, len_bytes: u64) {
+        let site = &mut self.sites[index];
+        site.turn_bytes_left = site.turn_bytes_left.saturating_sub(len_bytes);
+        if site.turn_bytes_left < len_bytes && site.place.comes_round() {
+            site.turn_bytes_left = site.range.length_bytes;
+            self.sites[index..self.live].rotate_left(1);
+            if self.current > index {
+                self.current -= 1;
+            }
+        }
     }
 
     /// Where walks end: a site that has ended is left out, and when all have, nothing more comes. Returns how many were placed.
@@ -369,7 +363,7 @@ impl Generator {
         if self.current > index {
             self.current -= 1;
         }
-        if self.current >= self.live {
+        if self.current >= self.live.min(self.open) {
             self.current = 0;
         }
         if index == self.current {

@@ -22,7 +22,7 @@ use crate::job::{
     Rate, SteadyLimit, Traits,
 };
 use crate::operation::OpId;
-use crate::ops::{Generator, OneByOne, OpSource, SiteSpec, Strided, TrimFirst};
+use crate::ops::{Generator, OneByOne, OpSource, SiteSpec, Strided, TrimFirst, WritesAsReads};
 use crate::pattern::{AccessPattern, BlockSizes, Distribution, Mix, OpKind, Placement};
 use crate::point::SweepPoint;
 use crate::steps::Step;
@@ -229,9 +229,14 @@ impl PlannedJob {
         let share =
             |limit: Option<u64>| if self.trim_first { limit.map(|all| all.div_ceil(2)) } else { limit };
         let (ios, bytes) = (share(slice.ios), share(slice.bytes));
+        if let Some(percent) = self.content.written_beside_reads_percent {
+            let pattern = AccessPattern { mix: Mix::read_write(percent), ..self.pattern.clone() };
+            let made = Generator::new(&pattern, sites, self.selection, slice.seed, ios, bytes);
+            return Box::new(WritesAsReads::new(made.with_open_sites(self.open_targets)));
+        }
         let with = |pattern: &AccessPattern| {
-            let made = Generator::new(pattern, sites, self.selection, slice.seed, ios, bytes);
-            let made = made.with_open(self.open_targets);
+            let made = Generator::new(pattern, sites, self.selection, slice.seed, ios, bytes)
+                .with_open_sites(self.open_targets);
             if passes { made.with_passes() } else { made }
         };
         if let (Some(strides), [site]) = (&self.strides, sites) {
@@ -419,6 +424,9 @@ pub struct PlannedPhase {
     /// What carries it out.
     #[serde(skip_serializing_if = "Carrier::is_native")]
     pub carried_by: Carrier,
+    /// It runs although a phase before it failed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub despite_failure: bool,
 }
 
 /// What a thread's histograms and lists take beside its buffers, bytes: two halves of 13 histograms, as far as they are used.

@@ -15,7 +15,8 @@ use crate::application::Body;
 pub use crate::bounds::{OUTSTANDING_MAX, TARGETS_MAX, THREADS_MAX};
 use crate::host::HostId;
 use crate::job::{
-    Caching, EngineKind, FlushPolicy, Job, Limits, OperationRates, Phase, Rate, TargetSharing, Workload,
+    Caching, EngineKind, FlushPolicy, Job, JobSeed, Limits, OperationRates, Phase, Rate, TargetSharing,
+    Workload,
 };
 use crate::pattern::{BlockSizes, OpKind};
 use crate::plan::{
@@ -172,12 +173,13 @@ pub enum ResolveError {
     },
 }
 
-/// Resolves `workload` for this system. `seed` is used where the workload fixes none.
+/// Resolves `workload` for this system. `seed` is used where the workload fixes none, and by jobs that ask for another one in each run.
 ///
 /// # Errors
 /// [`ResolveError`]: the first contradiction found, naming job and target.
 pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Plan, ResolveError> {
-    let (seed, seed_given) = (workload.seed.unwrap_or(seed), workload.seed.is_some());
+    let (drawn, seed_given) = (seed, workload.seed.is_some());
+    let seed = workload.seed.unwrap_or(drawn);
     if workload.phases.is_empty() {
         return Err(ResolveError::Empty(format!("'{}'", workload.name)));
     }
@@ -189,10 +191,14 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
         if phase.jobs.is_empty() {
             return Err(ResolveError::Empty(format!("phase '{}'", phase.name)));
         }
-        let phase_seed = derive_seed(seed, phase_index as u64);
         let jobs = phase.jobs.iter().enumerate().map(|(job_index, job)| {
+            let own = match job.seed {
+                None => seed,
+                Some(JobSeed::Given(own)) => own,
+                Some(JobSeed::Fresh) => drawn,
+            };
             Planner { job, places: places.of(job)?, targets: &places.targets, inventory }
-                .plan(derive_seed(phase_seed, job_index as u64))
+                .plan(derive_seed(derive_seed(own, phase_index as u64), job_index as u64))
         });
         let repeat = repeats.entry((&phase.name, &phase.point)).or_default();
         phases.push(PlannedPhase {
@@ -205,6 +211,7 @@ pub fn plan(workload: &Workload, inventory: &Inventory, seed: u64) -> Result<Pla
             repeat: *repeat,
             step: *step,
             carried_by: carrier(phase, inventory),
+            despite_failure: phase.despite_failure,
         });
         *repeat += 1;
     }

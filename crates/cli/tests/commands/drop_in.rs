@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::bounded::Bounded as _;
-use crate::world::{Said, World, entries, json};
+use crate::world::{Said, World, entries, json, signal, wait_for};
 
 const READ: [&str; 5] = ["--name=r", "--filename=r.dat", "--rw=randread", "--bs=4k", "--size=1m"];
 
@@ -299,4 +299,29 @@ fn help_and_warnings_are_as_asked() {
         assert_eq!(fio(&world, &with(&words, &READ)).ended(0).err, "", "{words:?}");
     }
     assert!(Path::new(&world.path().join("r.dat")).exists());
+}
+
+#[test]
+fn an_interrupted_run_ends_with_the_status_of_fio() {
+    let world = World::new();
+    let words =
+        ["--name=r", "--filename=r.dat", "--rw=randread", "--size=64k", "--time_based", "--runtime=600"];
+    let mut command = world.command(&with(&["fio"], &words));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().expect("the program starts");
+    wait_for("the first intervals", || {
+        let series = world.run_directories().pop().map(|run| run.join("series.bin"));
+        series.is_some_and(|path| fs::metadata(path).is_ok_and(|meta| meta.len() > 1024))
+    });
+    signal(&child, rustix::process::Signal::INT);
+    let ended = child.wait_with_output().expect("it ends");
+    assert_eq!(ended.status.code(), Some(128), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+#[test]
+fn notes_are_not_on_stderr_where_jobs_are_only_read() {
+    let world = World::new();
+    let said = fio(&world, &["--parse-only", "--name=r", "--rw=write", "--size=1m", "--verify=md5"]).ended(0);
+    assert_eq!((said.out.as_str(), said.err.as_str()), ("", ""));
+    let said = fio(&world, &["--parse-only", "--name=r", "--size=1m", "--cpus_allowed=0"]).ended(0);
+    assert!(said.err.contains("cpus_allowed"), "{}", said.err);
 }

@@ -325,3 +325,30 @@ fn delays_count_from_the_start_of_the_run() {
     // 4 s from the start and 1 s of load; counted from the stonewall it would be 2 s more, which a loaded machine may take as well.
     assert!(began.elapsed().as_secs() >= 5, "{:?}", began.elapsed());
 }
+
+#[test]
+fn compressed_logs_are_those_of_fio() {
+    if !has_fio() {
+        return;
+    }
+    let line = "--name=j --ioengine=null --size=512k --bs=64k --rw=write --write_bw_log=l --per_job_logs=0 --log_offset=1 \
+                --log_compression=10k --log_store_compressed=1";
+    for (place, code) in both(line) {
+        assert_eq!(code, Some(0));
+        let words = ["--inflate-log=l_bw.log.fz"];
+        let assay = place.assay(&[&["fio"][..], &words].concat());
+        let mut fio = Command::new("fio");
+        let fio = fio.args(words).current_dir(place.path()).output_in_time().expect("fio starts");
+        assert_eq!(assay.out, String::from_utf8_lossy(&fio.stdout), "{}", assay.err);
+        let offsets =
+            assay.out.lines().map(|line| line.split(", ").nth(4).and_then(|word| word.parse().ok()));
+        assert_eq!(offsets.collect::<Vec<Option<u64>>>(), (0..8).map(|n| Some(n << 16)).collect::<Vec<_>>());
+    }
+    let place = Place::new();
+    place.file("text.log", "0, 1, 1, 4096, 0\n");
+    let said = place.assay(&["fio", "--inflate-log=text.log"]);
+    assert!(
+        said.code == Some(1) && said.err.contains("text.log") && said.err.contains("at byte 0"),
+        "{said:?}"
+    );
+}

@@ -69,6 +69,19 @@ fn run(outcomes: Vec<PhaseOutcome>, stop_after: usize) -> (Script, RunEnd, Vec<R
 }
 
 #[test]
+fn a_phase_may_run_although_one_before_it_failed() {
+    let failed = |why: &str| PhaseOutcome::Failed(why.to_owned());
+    let mut phases = plan(4).as_ref().clone();
+    // The second reads what the first wrote; the third and the fourth stand alone.
+    phases.phases[2..].iter_mut().for_each(|phase| phase.despite_failure = true);
+    let outcomes = vec![failed("first"), PhaseOutcome::Done, failed("second"), PhaseOutcome::Done];
+    let mut script = Script { outcomes, ran: vec![], settled: vec![], stop_after: 9 };
+    let ended = conduct(&Arc::new(phases), &mut script, &mut |_| {});
+    assert_eq!(ended, (RunEnd::Failed, Some("first".to_owned())));
+    assert_eq!((script.ran, script.settled), (vec![0, 2, 3], vec![3]));
+}
+
+#[test]
 fn phases_go_in_order_and_settle() {
     let (script, end, events) = run(vec![PhaseOutcome::Done, PhaseOutcome::Done], 9);
     assert_eq!((script.ran, script.settled, end), (vec![0, 1], vec![0, 1], RunEnd::Completed));

@@ -16,6 +16,8 @@ use crate::seam::{
 
 /// IORING_ENTER_GETEVENTS.
 const ENTER_GETEVENTS: u32 = 1;
+/// IORING_ENTER_SQ_WAKEUP.
+const ENTER_SQ_WAKEUP: u32 = 2;
 /// IORING_ENTER_EXT_ARG.
 const ENTER_EXT_ARG: u32 = 8;
 /// IORING_ENTER_REGISTERED_RING.
@@ -24,6 +26,8 @@ const ENTER_REGISTERED_RING: u32 = 16;
 const REGISTER_RING_FDS: u32 = 20;
 /// IORING_UNREGISTER_RING_FDS.
 const UNREGISTER_RING_FDS: u32 = 21;
+/// The kernel's thread that submits sleeps after this time without I/O, milliseconds.
+const SQPOLL_IDLE_MS: u32 = 1000;
 /// The largest buffer that can be registered.
 const REGISTERED_MAX: usize = 1 << 30;
 
@@ -118,7 +122,7 @@ impl UringEngine {
                 builder.setup_iopoll();
             }
             if options.sqpoll {
-                builder.setup_sqpoll(1000);
+                builder.setup_sqpoll(SQPOLL_IDLE_MS);
             }
             builder.setup_cqsize(entries.saturating_mul(2)).setup_clamp();
             match builder.build(entries) {
@@ -141,6 +145,9 @@ impl UringEngine {
             Some(index) => (index, ENTER_REGISTERED_RING),
             None => (fd, 0),
         };
+        // The kernel's thread may be asleep. One that is awake is not disturbed by being woken.
+        let wakes = if options.sqpoll { ENTER_SQ_WAKEUP } else { 0 };
+        let enter_flags = enter_flags | wakes;
         UringEngine {
             ring,
             enter_fd,
@@ -454,7 +461,36 @@ impl Engine for UringEngine {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd as _;
+
     use super::*;
+    use crate::buffers::MappedBuffers;
+    use crate::clock::monotonic_ns;
+
+    #[test]
+    fn a_kernel_thread_that_went_to_sleep_submits_again() {
+        let options = EngineOptions { sqpoll: true, ..EngineOptions::default() };
+        // Where the kernel has no such thread for us, there is none that sleeps.
+        let Ok(mut engine) = UringEngine::new(1, options) else { return };
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(8192).expect("a length");
+        let target = OpenTarget { fd: file.as_raw_fd(), size_bytes: 8192, block_device: false };
+        let buffers = MappedBuffers::new(1, 4096).expect("a buffer");
+        engine.prepare(&TargetTable { targets: vec![target] }, &buffers).expect("prepared");
+        let mut completions = Completions::with_capacity(1);
+        for offset_bytes in [0, 4096] {
+            let io = Io { slot: 0, target: 0, kind: OpKind::Read, len_bytes: 4096, offset_bytes };
+            engine.queue(io).expect("room");
+            engine.submit(Wait::Poll).expect("submitted");
+            let deadline_ns = monotonic_ns() + 30_000_000_000;
+            completions.clear();
+            while completions.as_slice().is_empty() {
+                assert!(monotonic_ns() < deadline_ns, "offset {offset_bytes}: nothing completes");
+                engine.reap(&mut completions, Wait::Until(deadline_ns)).expect("reaped");
+            }
+            std::thread::sleep(std::time::Duration::from_millis(u64::from(SQPOLL_IDLE_MS) + 300));
+        }
+    }
 
     #[test]
     fn an_entry_begins_as_the_kernel_lays_it_out() {

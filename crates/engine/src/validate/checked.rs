@@ -1,9 +1,11 @@
 //! Comparing what a thread read with what should be there.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use assay_results::data::{DataChecks, DataError, ERRORS_KEPT};
-use assay_workload::block::{self, Expected, Fault, Identity, SECTOR_BYTES, Sector};
+use assay_workload::block::{self, Expected, FIO_MAGIC, Fault, Identity, SECTOR_BYTES, Sector};
+use assay_workload::fill::PlacedPattern;
 
 use super::checksum::checksums;
 use super::map::{Known, TargetMap};
@@ -11,14 +13,11 @@ use super::map::{Known, TargetMap};
 /// Bytes that are shown of what was expected and of what was found.
 const SHOWN: usize = 64;
 
-/// What a block begins with that fio wrote with `verify=` (`verify.h`: `FIO_HDR_MAGIC`, little-endian).
-const FIO_MAGIC: [u8; 2] = 0xacca_u16.to_le_bytes();
-
 /// What one thread found.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) found: DataChecks,
-    /// A block without headers is wrong, unless it has those of fio.
+    /// All that is read was written by this program: a block without headers is wrong, unless it has those of fio.
     pub(super) expects_headers: bool,
 }
 
@@ -38,11 +37,73 @@ impl Checked {
                 block::holds_by(bytes, &expected.first, checksums) || self.diagnose(map, &expected, bytes)
             }
             Known::NotWritten => self.read_unwritten(map, key, bytes),
+            // What else wrote there may have left it as it was.
+            Known::Nothing if self.expects_headers => self.read_unwritten(map, key, bytes),
             Known::Nothing => {
                 self.found.unverifiable += 1;
                 true
             }
         }
+    }
+
+    /// A part of a block without headers was read, which begins at `block_offset_bytes`; whether the key block there is as it should be.
+    #[inline]
+    pub(super) fn read_pattern(
+        &mut self,
+        map: &TargetMap,
+        key: usize,
+        pattern: &mut PlacedPattern,
+        block_offset_bytes: u64,
+        part: Range<usize>,
+        bytes: &[u8],
+    ) -> bool {
+        let written = match map.known(key) {
+            // A write that failed may have left what was there before.
+            Known::Write(expected) => expected.failed_writes == 0,
+            Known::NotWritten | Known::Nothing => self.expects_headers,
+        };
+        let Some(found) = bytes.get(part.clone()).filter(|_| written) else {
+            self.found.unverifiable += 1;
+            return true;
+        };
+        self.found.verified += 1;
+        match pattern.first_wrong(block_offset_bytes, part.start, found) {
+            None => true,
+            Some(wrong) => {
+                self.other_than_pattern(map, key, pattern, block_offset_bytes, part.start + wrong, bytes);
+                false
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn other_than_pattern(
+        &mut self,
+        map: &TargetMap,
+        key: usize,
+        pattern: &mut PlacedPattern,
+        block_offset_bytes: u64,
+        wrong: usize,
+        bytes: &[u8],
+    ) {
+        let mut expected = vec![0; bytes.len()];
+        pattern.fill(block_offset_bytes, &mut expected);
+        let start = wrong / SECTOR_BYTES * SECTOR_BYTES;
+        let mut identity = map.identity(key, 0);
+        identity.offset_bytes = block_offset_bytes + start as u64;
+        self.wrong(DataError {
+            host: None,
+            target: map.name.clone(),
+            offset_bytes: block_offset_bytes + wrong as u64,
+            sectors: 1,
+            fault: Fault::OtherThanPattern,
+            expected: identity,
+            failed_writes: 0,
+            found: None,
+            expected_hex: hex(&expected[wrong..]),
+            found_hex: hex(&bytes[wrong..]),
+        });
     }
 
     #[cold]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use assay_results::data::DataChecks;
 use assay_workload::block;
+use assay_workload::fill::PlacedPattern;
 use assay_workload::pattern::OpKind;
 
 use super::TargetMap;
@@ -50,6 +51,8 @@ pub(crate) struct ValidatedEngine {
     /// I/Os that the inner engine has.
     running: usize,
     checked: Checked,
+    /// What blocks hold, where it follows from their places.
+    pattern: Option<PlacedPattern>,
     /// Writes are acknowledged when they complete; else a flush behind them does it.
     acknowledges: bool,
     /// The flush in each slot: its target, and its number in the journal.
@@ -72,6 +75,7 @@ impl ValidatedEngine {
             waiting: Vec::with_capacity(depth as usize),
             running: 0,
             checked: Checked::new(run),
+            pattern: None,
             acknowledges: false,
             flushes: vec![None; depth as usize],
         }
@@ -80,6 +84,12 @@ impl ValidatedEngine {
     /// The journal takes writes for acknowledged when they complete, if that is so.
     pub(crate) fn acknowledging(mut self, acknowledges: bool) -> ValidatedEngine {
         self.acknowledges = acknowledges;
+        self
+    }
+
+    /// Blocks hold this pattern, with or without headers.
+    pub(crate) fn with_pattern(mut self, pattern: Option<PlacedPattern>) -> ValidatedEngine {
+        self.pattern = pattern;
         self
     }
 
@@ -129,7 +139,10 @@ impl ValidatedEngine {
             }
             let bytes = bytes_of(&mut self.buffers, &io);
             match io.kind {
-                OpKind::Write => self.checked.found.written += seal(map, &io, keys.clone(), bytes),
+                OpKind::Write => {
+                    self.checked.found.written +=
+                        prepare_write(self.pattern.as_mut(), map, &io, keys.clone(), bytes);
+                }
                 OpKind::Read => block::spoil(bytes),
                 _ => {}
             }
@@ -224,7 +237,13 @@ impl ValidatedEngine {
         match io.kind {
             OpKind::Read => {
                 let bytes = bytes_of(&mut self.buffers, &io);
-                judge_read(&mut self.checked, map, &io, keys, (&*bytes, completion.result))
+                let read = (&*bytes, completion.result);
+                match &mut self.pattern {
+                    Some(pattern) if !pattern.has_headers() => {
+                        judge_pattern(&mut self.checked, pattern, map, &io, keys, read)
+                    }
+                    _ => judge_read(&mut self.checked, map, &io, keys, read),
+                }
             }
             OpKind::Write => {
                 let succeeded = completion.result == io.len_bytes as i32;
@@ -257,6 +276,47 @@ fn bytes_of<'b>(buffers: &'b mut [Buffer], io: &Io) -> &'b mut [u8] {
     let Some(buffer) = buffers.get(io.slot as usize) else { return &mut [] };
     // SAFETY: the pool outlives the engine, slots do not overlap, and this one's I/O is not outstanding.
     unsafe { std::slice::from_raw_parts_mut(buffer.address, buffer.len_bytes.min(io.len_bytes as usize)) }
+}
+
+/// Gives what is written its pattern and its headers; how many key blocks are written whole.
+#[inline]
+fn prepare_write(
+    pattern: Option<&mut PlacedPattern>,
+    map: &TargetMap,
+    io: &Io,
+    keys: Range<usize>,
+    bytes: &mut [u8],
+) -> u64 {
+    let Some(pattern) = pattern else { return seal(map, io, keys, bytes) };
+    pattern.fill(io.offset_bytes, bytes);
+    if pattern.has_headers() {
+        return seal(map, io, keys, bytes);
+    }
+    keys.map(|key| u64::from(map.part(key, io.offset_bytes, u64::from(io.len_bytes)).1)).sum()
+}
+
+/// Compares what was read with the pattern; how many blocks are not as they should be.
+fn judge_pattern(
+    checked: &mut Checked,
+    pattern: &mut PlacedPattern,
+    map: &TargetMap,
+    io: &Io,
+    keys: Range<usize>,
+    (bytes, result): (&[u8], i32),
+) -> u32 {
+    let mut wrong = 0;
+    for key in keys {
+        let (part, _) = map.part(key, io.offset_bytes, u64::from(io.len_bytes));
+        let is_right = match usize::try_from(result) {
+            // It failed, and is counted as failed.
+            Err(_) => true,
+            Ok(moved) if moved < part.end => checked.missing(map, key, &bytes[part.start.min(moved)..moved]),
+            Ok(_) => checked.read_pattern(map, key, pattern, io.offset_bytes, part, bytes),
+        };
+        wrong += u32::from(!is_right);
+        map.release(key, false);
+    }
+    wrong
 }
 
 /// Gives what is written its headers; how many key blocks are written whole.

@@ -45,6 +45,8 @@ pub(crate) struct TargetMap {
     run: u64,
     pub(crate) key_bytes: u64,
     states: Box<[AtomicU32]>,
+    /// Some blocks have no headers, so that what is laid out with headers is none of them.
+    bare: bool,
     /// Where its writes are kept.
     pub(crate) journal: Option<TargetJournal>,
     /// What a run that crashed had written.
@@ -67,6 +69,7 @@ impl TargetMap {
             run,
             key_bytes: target.key_block_bytes,
             states: zeroed(target.key_blocks()).ok_or(EngineError::Memory(target.state_bytes()))?,
+            bare: target.bare,
             journal: None,
             crash: None,
         })
@@ -227,8 +230,8 @@ impl TargetMap {
         self.completed(offset_bytes, len_bytes, true);
         for key in self.keys(offset_bytes, len_bytes) {
             match self.part(key, offset_bytes, len_bytes) {
-                (_, true) => self.written(key, true),
-                (_, false) => self.overwritten(key),
+                (_, true) if !self.bare => self.written(key, true),
+                _ => self.overwritten(key),
             }
         }
     }

@@ -146,7 +146,8 @@ impl Rig {
     fn new(engine: EngineKind) -> Rig {
         let file = tempfile::tempfile().unwrap();
         file.set_len(BLOCKS * KEY).unwrap();
-        let target = VerifiedTarget { key_block_bytes: KEY, end_bytes: BLOCKS * KEY, stands_for: 0 };
+        let target =
+            VerifiedTarget { key_block_bytes: KEY, end_bytes: BLOCKS * KEY, stands_for: 0, bare: false };
         Rig {
             file,
             map: Arc::new(TargetMap::new("data", 7, &target).unwrap()),
@@ -156,7 +157,8 @@ impl Rig {
     }
 
     fn of_run(&self, run: u64) -> Rig {
-        let target = VerifiedTarget { key_block_bytes: KEY, end_bytes: BLOCKS * KEY, stands_for: 0 };
+        let target =
+            VerifiedTarget { key_block_bytes: KEY, end_bytes: BLOCKS * KEY, stands_for: 0, bare: false };
         let map = Arc::new(TargetMap::new("data", run, &target).unwrap());
         Rig {
             file: self.file.try_clone().unwrap(),

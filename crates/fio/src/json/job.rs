@@ -90,6 +90,7 @@ pub(super) fn job(place: &ReportedPhase<'_>, job: &JobResult, options: &Options)
         Some((reads, seconds)) => (Some(reads), *seconds),
         None => (job.read.as_ref(), job.measured_s),
     };
+    let dry = how.verify_only.then(|| read_back::not_written(job)).flatten();
     let submits = planned.first().is_none_or(|planned| submits(planned));
     let done = |kind: Option<OpKind>, op: Option<&OpResult>| {
         let samples = samples(place.phase, job, kind, place.intervals);
@@ -97,12 +98,20 @@ pub(super) fn job(place: &ReportedPhase<'_>, job: &JobResult, options: &Options)
         let short = OpKind::DATA.into_iter().filter(|one| kind.is_none_or(|kind| kind == *one));
         let short_ios = short.map(|kind| short_ios(job, kind)).fold(0, u64::saturating_add);
         let beside = Neighbours { group_bytes_per_s, short_ios, submits };
-        let seconds = if kind == Some(OpKind::Read) { read_s } else { job.measured_s };
+        let seconds = match kind {
+            Some(OpKind::Read) => read_s,
+            Some(OpKind::Write) if dry.is_some() => 0.0,
+            _ => job.measured_s,
+        };
         operation(op, seconds, &samples, &beside, &place.details())
     };
     if how.unified != Unified::Mixed {
         for (kind, op) in listed(job) {
-            let op = if kind == OpKind::Read { reads } else { op };
+            let op = match kind {
+                OpKind::Read => reads,
+                OpKind::Write => dry.as_ref().or(op),
+                _ => op,
+            };
             object.put(kind.name(), done(Some(kind), op));
         }
     }

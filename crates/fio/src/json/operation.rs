@@ -109,7 +109,7 @@ pub(super) fn operation(
         .with("bw_bytes", done.bytes_per_s as u64)
         .with("bw", (done.bytes_per_s / 1024.0) as u64)
         .with("iops", done.iops)
-        .with("runtime", op.map_or(0, |_| runtime_ms(measured_s)))
+        .with("runtime", op.filter(|_| measured_s > 0.0).map_or(0, |_| runtime_ms(measured_s)))
         .with("total_ios", done.ios)
         .with("short_ios", beside.short_ios)
         .with("drop_ios", 0_u64)

@@ -30,6 +30,12 @@ pub(super) fn counted(run: &Run, phase: &PhaseResult, job: &JobResult) -> Option
     Some((together(&parts, seconds), seconds))
 }
 
+/// With `verify_only`: what was read counts as writes that took no time, as in fio, which goes through them without doing any.
+pub(super) fn not_written(job: &JobResult) -> Option<OpResult> {
+    let reads = job.read.as_ref().filter(|_| job.write.is_none())?;
+    Some(OpResult { ios: reads.ios, bytes: reads.bytes, ..OpResult::default() })
+}
+
 /// Several results of one operation as one.
 pub(super) fn together(parts: &[&OpResult], seconds: f64) -> OpResult {
     let pooled = pool_ops(parts, seconds).unwrap_or_default();

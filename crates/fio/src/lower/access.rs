@@ -277,10 +277,14 @@ impl Lowering<'_> {
         // What is read has data as far as whole blocks reach; a rest of the file is all that is missing there.
         let whole = share(source.job) == per_file(source.job);
         job.layout = if job.pattern.needs_data() && whole { FileLayout::AsNeeded } else { service.layout };
-        job.selection = self.selection(source, &service);
-        job.open_targets = self.open_files(source, &service, job);
+        (job.selection, job.open_targets) = self.selection(source, &service);
+        if job.by_name().is_some() {
+            // Of each file there is one call.
+            job.open_targets = None;
+        }
         job.remove_files = service.remove;
-        job.trim_first = source.job.access().direction == Direction::TrimWrite;
+        // With verify_only it reads.
+        job.trim_first = source.job.access().direction == Direction::TrimWrite && job.may_write();
         if let Some(operation) = job.by_name() {
             // What is looked at or removed is there, as long as it is to be.
             job.layout = if operation.needs_file() { service.layout } else { FileLayout::AsNeeded };
@@ -325,23 +329,15 @@ impl Lowering<'_> {
         self.loss(source, "unlink-each-loop", "unlink_each_loop", message, "remove them after the run");
     }
 
-    /// How many files are worked on at a time.
-    fn open_files(&mut self, source: Source<'_>, service: &FileService, job: &Job) -> Option<u32> {
-        let few = (2..source.job.files.len()).contains(&service.open);
-        let checked = source.job.verify().method.is_some();
-        let wanted =
-            few && !checked && job.by_name().is_none() && job.selection != TargetSelection::Sequential;
-        wanted.then(|| u32::try_from(service.open).unwrap_or(u32::MAX))
-    }
-
-    fn selection(&mut self, source: Source<'_>, service: &FileService) -> TargetSelection {
+    /// Which file is next, and how many are open at a time.
+    fn selection(&mut self, source: Source<'_>, service: &FileService) -> (TargetSelection, Option<u32>) {
         let few_open = (1..source.job.files.len()).contains(&service.open);
         if service.open > 0 && !few_open {
             let message = "all files of the job stay open, and it has no more";
             self.note(source, "openfiles", "openfiles", message, "");
         }
         if source.job.files.len() < 2 {
-            return TargetSelection::default();
+            return (TargetSelection::default(), None);
         }
         // The next file is opened where one is done.
         if service.open == 1 && matches!(service.order, "roundrobin" | "sequential" | "random") {
@@ -349,13 +345,14 @@ impl Lowering<'_> {
                 let message = "one file after the other, in their order; fio draws the next one";
                 self.note(source, "openfiles", "openfiles", message, "");
             }
-            return TargetSelection::Sequential;
+            return (TargetSelection::Sequential, None);
         }
         // Of each file there is one I/O.
         if few_open && job_works_on_names(source) {
-            return TargetSelection::Sequential;
+            return (TargetSelection::Sequential, None);
         }
-        if few_open && source.job.verify().method.is_some() {
+        let known = matches!(service.order, "roundrobin" | "sequential" | "random");
+        if few_open && !known {
             let message = "all files of a job stay open, and I/Os go to all of them";
             self.loss(source, "openfiles", "openfiles", message, "openfiles=1, or fewer nrfiles");
         }
@@ -373,10 +370,11 @@ impl Lowering<'_> {
                 self.loss(source, "file-distribution", "file_service_type", message, help);
             }
         }
+        let open = u32::try_from(service.open).ok().filter(|_| few_open && known);
         match service.order {
-            "roundrobin" => TargetSelection::RoundRobin,
-            "sequential" => TargetSelection::Sequential,
-            _ => TargetSelection::Random,
+            "roundrobin" => (TargetSelection::RoundRobin, open),
+            "sequential" => (TargetSelection::Sequential, None),
+            _ => (TargetSelection::Random, open),
         }
     }
 }

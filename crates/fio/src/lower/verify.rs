@@ -5,13 +5,16 @@ use std::collections::HashSet;
 use assay_formats::{Diagnostic, Severity};
 use assay_workload::Workload;
 use assay_workload::block::SECTOR_BYTES;
+use assay_workload::content::{PatternBlocks, Refresh};
 use assay_workload::job::{Caching, FileLayout, FlushPolicy, Job, Limits, Phase, PhaseKind, Rate};
-use assay_workload::pattern::{AccessPattern, Mix, OpKind, Placement};
+use assay_workload::pattern::{AccessPattern, BlockSizes, Mix, OpKind, Placement};
 use assay_workload::target::Extent;
 use assay_workload::units::Nanos;
 
 use super::super::reporting;
-use super::super::resolved::{Direction, ResolvedJob, Verify};
+use super::super::resolved::{Direction, ResolvedJob, Verify, ZoneMode};
+use super::access::has_map;
+use super::targets::per_file;
 use super::{BY_FIO, Lowering, Source};
 
 /// More loops are not read back behind each: every one is two phases.
@@ -45,7 +48,7 @@ impl Lowering<'_> {
             );
             return self.loss(source, "verify-sectors", option, message, "bs= a multiple of 512");
         }
-        self.method(source, method, &verify);
+        self.method(source, method, &verify, job);
         job.content.verify = true;
         job.content.data_errors_max = match source.job.errors() {
             _ if verify.fatal => Some(1),
@@ -67,44 +70,76 @@ impl Lowering<'_> {
         }
     }
 
-    fn method(&mut self, source: Source<'_>, method: &str, verify: &Verify) {
-        let offsets = verify.pattern.as_ref().is_some_and(|pattern| !pattern.offset_at.is_empty());
-        if offsets {
-            let message = "%o stays zero in the pattern";
-            self.loss(source, "pattern-offset", "verify_pattern", message, "");
-        }
-        match method {
-            "pattern" => {
-                let message = "40 bytes of each sector of 512 are a header instead of the pattern";
-                self.loss(source, "verify-pattern", "verify", message, "verify=pattern_hdr, or fio itself");
+    /// What verified blocks hold.
+    fn method(&mut self, source: Source<'_>, method: &str, verify: &Verify, job: &mut Job) {
+        let option =
+            if source.section.settings.get("verify").is_some() { "verify" } else { "verify_pattern" };
+        let bare = method == "pattern";
+        let Some(pattern) = &verify.pattern else {
+            if bare {
+                let message = "without verify_pattern there is nothing to compare with: blocks have headers instead, which are checked";
+                return self.loss(source, "verify-pattern", option, message, "verify_pattern=<bytes>");
             }
-            method => {
-                let option =
-                    if source.section.settings.get("verify").is_some() { "verify" } else { "verify_pattern" };
-                let message = format!(
-                    "each sector of 512 bytes has a header with CRC-32C, place, generation and run instead of fio's with {method}"
-                );
-                self.note(source, "verify-header", option, message, "");
-            }
+            return self.own_header(source, option, method);
+        };
+        let blocks = PatternBlocks {
+            headers: !bare,
+            offset_at: pattern.offset_at.iter().filter_map(|at| u32::try_from(*at).ok()).collect(),
+            restart_bytes: verify.pattern_interval,
+        };
+        if !bare {
+            self.own_header(source, option, method);
+        } else if !is_placed_alike(job, pattern.bytes.len() as u64, &blocks) {
+            let message = "the pattern begins anew with each block, and blocks differ in size or overlap: where it begins in what is read is not known, so that blocks have headers instead";
+            let help = "one block size, or a pattern that repeats within bs";
+            return self.loss(source, "verify-pattern", option, message, help);
         }
+        if bare || !blocks.offset_at.is_empty() || blocks.restart_bytes > 0 {
+            job.content.pattern_blocks = Some(blocks);
+            // Blocks are filled as their places are known.
+            job.content.refresh = Refresh::Never;
+        }
+    }
+
+    fn own_header(&mut self, source: Source<'_>, option: &str, method: &str) {
+        let message = format!(
+            "each sector of 512 bytes has a header with CRC-32C, place, generation and run instead of fio's with {method}"
+        );
+        self.note(source, "verify-header", option, message, "");
     }
 
     /// Reads what it would have written.
     fn check_only(&mut self, source: Source<'_>, job: &mut Job) {
+        let reads = job.pattern.mix.share(OpKind::Read);
+        if reads > 0.0 && job.pattern.read_sizes != job.pattern.write_sizes {
+            let message = "reads and writes have other sizes: which blocks were written is not known, and all of them are read";
+            self.loss(source, "verify-only", "verify_only", message, BY_FIO);
+        } else if reads > 0.0 {
+            job.content.written_beside_reads_percent = Some(100.0 * reads);
+        } else {
+            read_once(source.job, &mut job.limits);
+        }
         job.pattern.mix = Mix::READ;
         job.pattern.read_sizes = job.pattern.write_sizes.clone();
-        let message = "nothing is written; each block that Assay wrote is checked by itself (checksum and place), and whether it is of the last write is not known; what fio wrote with its own headers is not verifiable";
-        self.loss(source, "verify-only", "verify_only", message, BY_FIO);
+        job.trim_first = false;
+        (job.flush, job.rate) = (FlushPolicy::default(), Rate::Unlimited);
+        let message = "nothing is written: what an earlier run wrote is read and checked";
+        self.note(source, "verify-only", "verify_only", message, "");
     }
 
     /// A job that only reads checks what is there: fio's own headers say nothing here.
     pub(super) fn foreign_headers(&mut self, source: Source<'_>, job: &mut Job) {
-        let reads = source.job.access().direction == Direction::Read;
-        if !reads || !job.content.verify || job.targets.iter().all(|target| self.verified.contains(target)) {
+        let verify = source.job.verify();
+        let reads = source.job.access().direction == Direction::Read || verify.only;
+        if !reads || !job.content.verify {
             return;
         }
-        // As for fio. A pattern that fio wrote has no header to be told by.
-        job.content.written = has_headers(&source.job.verify());
+        // As for fio: everything that is read was written.
+        job.content.written = verify.method != Some("null");
+        let bare = job.content.pattern_blocks.as_ref().is_some_and(|blocks| !blocks.headers);
+        if bare || job.targets.iter().all(|target| self.verified.contains(target)) {
+            return;
+        }
         let message = "blocks that Assay wrote are checked; those that fio wrote with its own headers are not verifiable, and the result says how many they are";
         self.loss(source, FOREIGN_HEADERS, "verify", message, "write them with verify= in the same file");
     }
@@ -160,6 +195,17 @@ impl Lowering<'_> {
     }
 }
 
+/// What was written several times is read once, where a pass meets each block once.
+fn read_once(job: &ResolvedJob, limits: &mut Limits) {
+    let whole = matches!(job.region().zones, ZoneMode::Whole);
+    let pass = per_file(job).map(|bytes| bytes.saturating_mul(job.files.len()));
+    let (Some(pass), true) = (pass, whole && (!job.access().random || has_map(job.access()))) else { return };
+    if limits.bytes.is_some_and(|bytes| bytes > pass) {
+        (limits.bytes, limits.passes) = (None, Some(1));
+    }
+    limits.passes = limits.passes.map(|passes| passes.min(1));
+}
+
 /// A phase and the one that reads back behind it, once for each loop.
 pub(super) fn each_loop(phase: &Phase, behind: Option<&Phase>, times: usize) -> Vec<Phase> {
     let once = || std::iter::once(phase).chain(behind);
@@ -170,12 +216,12 @@ pub(super) fn each_loop(phase: &Phase, behind: Option<&Phase>, times: usize) -> 
     (1..=times).flat_map(|number| once().map(move |phase| named(phase, number))).collect()
 }
 
-/// Takes back that data of an earlier run may not be verifiable where all that is checked begins with what Assay wrote.
-/// `begins` says so of a path and a place in it.
+/// Takes back that data of an earlier run may not be verifiable where none of what is checked begins with a header of fio.
+/// `foreign` says so of a path and a place in it.
 pub fn settle_headers(
     workload: &Workload,
     diagnostics: &mut [Diagnostic],
-    begins: &dyn Fn(&str, u64) -> bool,
+    foreign: &dyn Fn(&str, u64) -> bool,
 ) {
     let Some(lost) = diagnostics.iter_mut().find(|one| one.id == FOREIGN_HEADERS) else { return };
     let path =
@@ -187,7 +233,7 @@ pub fn settle_headers(
             let Extent::Bytes(offset) = job.offset else { return };
             let earlier = |name: &&String| !written.contains(*name);
             let mut paths = job.targets.iter().filter(earlier).filter_map(path);
-            if !paths.all(|path| begins(path, offset)) {
+            if paths.any(|path| foreign(path, offset)) {
                 return;
             }
         }
@@ -200,9 +246,14 @@ pub fn settle_headers(
     lost.help.clear();
 }
 
-/// Whether fio's blocks of this method begin with a header.
-fn has_headers(verify: &Verify) -> bool {
-    verify.method.is_some_and(|method| !matches!(method, "pattern" | "null"))
+/// Whether what is read of a pattern begins where a block does, or the pattern looks the same wherever a block may begin.
+fn is_placed_alike(job: &Job, pattern_bytes: u64, blocks: &PatternBlocks) -> bool {
+    let align = job.pattern.align();
+    let sizes = [OpKind::Read, OpKind::Write].into_iter().filter(|kind| job.pattern.mix.share(*kind) > 0.0);
+    let whole = |kind| *job.pattern.sizes(kind) == BlockSizes::Fixed(align);
+    let repeats = |length: u64| length > 0 && align.is_multiple_of(length);
+    sizes.clone().all(whole)
+        || (blocks.offset_at.is_empty() && (repeats(pattern_bytes) || repeats(blocks.restart_bytes)))
 }
 
 fn writes(job: &Job) -> bool {

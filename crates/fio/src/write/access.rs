@@ -1,6 +1,6 @@
 //! Which operation, how large, and where, in fio's words.
 
-use assay_workload::job::Job;
+use assay_workload::job::{Job, JobSeed};
 use assay_workload::pattern::{
     AccessPattern, BlockSizes, Distribution, Mix, OpKind, Placement, Random, Sequential, Zone, ZoneSize,
 };
@@ -187,6 +187,13 @@ impl Writer<'_> {
     /// fio begins every run and every pass with the same seed, unless it is told otherwise or given one.
     fn repetition(&mut self, job: &Job, lines: &mut Lines) {
         let repeats = job.pattern.repeat_passes;
+        match job.seed {
+            None => {}
+            Some(JobSeed::Fresh) => return lines.set("randrepeat", 0),
+            Some(JobSeed::Given(seed)) => {
+                return lines.set("randseed", i64::try_from(seed).unwrap_or(i64::MAX));
+            }
+        }
         let (job, may_repeat) = (job.name.as_str(), may_repeat(job));
         match (self.seed, repeats) {
             (_, true) if !may_repeat => {

@@ -37,6 +37,7 @@ pub(super) fn as_asked(planned: &PlannedJob, targets: &[PlannedTarget]) -> Optio
             Pace::OfMax { percent, .. } => Rate::PercentOfMax(percent),
         },
         arrival: planned.pace.arrival(),
+        seed: None,
         limits: limits(planned, first),
         caching: if planned.direct { Caching::Direct } else { Caching::Buffered },
         engine: planned.engine.kind().unwrap_or(EngineKind::Auto),

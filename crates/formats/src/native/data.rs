@@ -1,6 +1,6 @@
 //! What a job writes, how it makes that durable, and the options of its path: tables within a job.
 
-use assay_workload::content::{Acknowledged, Content, DataJournal, Payload, Refresh};
+use assay_workload::content::{Acknowledged, Content, DataJournal, PatternBlocks, Payload, Refresh};
 use assay_workload::job::{
     EngineOptions, Flow, FlushCall, FlushOrder, FlushPolicy, OpenSync, PeriodicFlush, SteadyFigure,
     SteadyLimit, Strides, ThinkTime,
@@ -104,6 +104,30 @@ const JOURNAL: Form<DataJournal> = Form {
     },
 };
 
+pub(super) const PATTERN_BLOCK_KEYS: Table<PatternBlocks> = Table {
+    who: "'pattern_blocks'",
+    example: "pattern_blocks = { offset_at = [1], restart = 512 }",
+    sections: &[&[
+        key!(set "headers", FLAG, headers, "`false`", "`true`: each sector begins with a header instead; else what is read is compared with the pattern itself, as with fio's `verify=pattern`"),
+        key!(set "offset_at", PLACES, offset_at, "none", "a list: where in the pattern eight bytes are the offset of the block, little endian, as `%o` of fio"),
+        key!(set "restart", SIZE, restart_bytes, "0: with each block", "the pattern begins again after so many bytes of a block, with their offset"),
+    ]],
+};
+
+const PLACES: Form<Vec<u32>> = Form {
+    shape: Shape::List(&Shape::Count(0, u32::MAX as u64)),
+    read: |sink, entry, _| {
+        entry.elements().into_iter().map(|element| count_u32(0, u32::MAX).take(sink, element)).collect()
+    },
+    write: |places| format!("[{}]", places.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
+};
+
+const PATTERN_BLOCKS: Form<PatternBlocks> = Form {
+    shape: Shape::Table(|| PATTERN_BLOCK_KEYS.about()),
+    read: |sink, entry, _| PATTERN_BLOCK_KEYS.read(sink, entry, PatternBlocks::default()),
+    write: |blocks| PATTERN_BLOCK_KEYS.inline(blocks, &PatternBlocks::default()),
+};
+
 pub(super) const CONTENT_KEYS: Table<Content> = Table {
     who: "'content'",
     example: "content = { compression_ratio = 2 }",
@@ -116,6 +140,8 @@ pub(super) const CONTENT_KEYS: Table<Content> = Table {
         key!(set "verify", FLAG, verify, "`false`", "`true`: every sector written says its target, offset, generation and run under a CRC-32C, and what is read is compared with the last write; the jobs of a phase of kind `verify` that only read then read everything the run wrote"),
         key!(set "reread", FLAG, reread, "`false`", "`true`, with `verify`: what was written is read back and compared at once, in the slot of the write; these reads are counted apart. Through the page cache they check nothing below it: use direct I/O"),
         key!(set "written", FLAG, written, "`false`", "`true`, with `verify`: all that is read was written by Assay, in this run or in an earlier one: a block without headers is wrong, and not one of which nothing is known"),
+        key!(some "pattern_blocks", PATTERN_BLOCKS, pattern_blocks, "behind headers", "with `verify` and a pattern as `payload`: `{ offset_at = [1], restart = 512 }`: how blocks hold it, see below"),
+        key!(none "written_beside_reads_percent", PERCENT, written_beside_reads_percent, "", "with `written`, of a job that only reads: what a job of the same pattern with this share of reads writes is what is read"),
         key!(none "data_errors_max", count(1, u64::MAX), data_errors_max, "`errors_tolerated` counts them", "with `verify`: each thread ends its job at this many wrong blocks, whatever `errors_tolerated` says"),
         key!(some "journal", JOURNAL, journal, "none", "with `verify`: writes are kept in a journal that survives a crash of the host, and `assay runs verify RUN` then proves that every acknowledged one is there; `\"flushed\"`, `\"completed\"` or a table"),
     ]],

@@ -149,6 +149,7 @@ pub(super) const PHASE: Table<PhaseDraft> = Table {
         key!(set "kind", word::<PhaseKind>(), phase.kind, "`measure`", "`purge`, `precondition`, `ramp`, `measure`, `verify`, `cleanup`"),
         key!(set "drain", FLAG, phase.drain_after, "`false`", "`true`: dirty pages are written back before the next phase"),
         key!(set "pause", TIME, phase.pause_after, "0", "idle time after it"),
+        key!(set "despite_failure", FLAG, phase.despite_failure, "`false`", "`true`: it runs although a phase before it failed; the run fails all the same"),
         key!(set "point", POINT, phase.point, "none", "`name=value` words: what it stands for in a curve or sweep"),
         key!(part "sweep", Shape::Sweep, "", "a table of job keys with lists of values: one phase for each combination"),
         key!(part "curve", sweep::SHARES, "", "per cents: one phase without a rate, then one at each per cent of what that reached"),

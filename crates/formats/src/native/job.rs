@@ -5,7 +5,7 @@ use std::ops::Range;
 use assay_workload::application::ApplicationKind;
 use assay_workload::host::HostRanges;
 use assay_workload::job::{
-    Arrival, Caching, EndsWith, EngineKind, FileLayout, TargetSelection, TargetSharing, Traits,
+    Arrival, Caching, EndsWith, EngineKind, FileLayout, JobSeed, TargetSelection, TargetSharing, Traits,
 };
 use assay_workload::pattern::{Mix, OpKind, Placement};
 use assay_workload::resolve::{OUTSTANDING_MAX, THREADS_MAX};
@@ -151,6 +151,19 @@ const LENGTH: Form<Extent> = Form {
     ..EXTENT
 };
 
+/// A number, or the word for another one in each run.
+const JOB_SEED: Form<JobSeed> = Form {
+    shape: Shape::Any(&[Shape::Words(|| vec!["fresh"]), Shape::Count(0, u64::MAX)]),
+    read: |sink, entry, _| match entry.is("fresh") {
+        true => Some(JobSeed::Fresh),
+        false => count(0, u64::MAX).take(sink, entry).map(JobSeed::Given),
+    },
+    write: |seed| match seed {
+        JobSeed::Given(seed) => (count(0, u64::MAX).write)(seed),
+        JobSeed::Fresh => quote("fresh"),
+    },
+};
+
 const RUNTIME: Form<Nanos> = Form {
     read: |sink, entry, _| match TIME.take(sink, entry)? {
         Nanos(0) => sink.bad_value(entry, "a runtime of 0 measures nothing", ""),
@@ -168,7 +181,8 @@ const WHAT_AND_WHERE: &[Key<Draft>] = &[
     key!(set "host_ranges", word::<HostRanges>(), job.host_ranges, "`whole`", "`whole`: each host works on the whole range; `divided`: on a part of its own, all blocks once"),
     key!(set "sharing", word::<TargetSharing>(), job.sharing, "`shared`", "`shared`: each thread uses all targets; `per-thread`: thread i uses target i modulo their number"),
     key!(set "selection", word::<TargetSelection>(), job.selection, "`round-robin`", "which target is next: `round-robin`, `random`, `sequential` (each to its end)"),
-    key!(none "open_targets", count_u32(1, u32::MAX), job.open_targets, "all", "at most so many targets at a time, the next one when one is done with, as fio's `openfiles`"),
+    key!(none "open_targets", count_u32(1, u32::MAX), job.open_targets, "all", "at most this many targets of a thread have I/O at a time, the next one where one is done, as fio's `openfiles`"),
+    key!(none "seed", JOB_SEED, job.seed, "that of the plan", "a number: the seed of what this job draws; `\"fresh\"`: another one in each run"),
     key!(set "offset", EXTENT, job.offset, "0", "an extent: where the active range begins in each target"),
     key!(set "offset_increment", EXTENT, job.offset_increment, "0", "an extent: added to `offset` once for each thread index"),
     key!(none "length", LENGTH, job.length, "to the end", "an extent: the length of the active range"),

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::data::{CONTENT_KEYS, ENGINE_OPTION_KEYS, FLUSH_KEYS, JOURNAL_KEYS, STEADY_KEYS, STRIDES_KEYS};
+use super::data::{
+    CONTENT_KEYS, ENGINE_OPTION_KEYS, FLUSH_KEYS, JOURNAL_KEYS, PATTERN_BLOCK_KEYS, STEADY_KEYS, STRIDES_KEYS,
+};
 use super::document::{PHASE, PLAN, TARGET};
 use super::host::HOST;
 use super::key::About;
@@ -24,6 +26,7 @@ fn tables() -> Vec<(&'static str, Vec<&'static About>)> {
         ("strides", STRIDES_KEYS.about()),
         ("content", CONTENT_KEYS.about()),
         ("journal", JOURNAL_KEYS.about()),
+        ("pattern_blocks", PATTERN_BLOCK_KEYS.about()),
         ("flush", FLUSH_KEYS.about()),
         ("engine_options", ENGINE_OPTION_KEYS.about()),
         ("tree", tree::KEYS.about()),

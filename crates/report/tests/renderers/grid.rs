@@ -58,6 +58,7 @@ fn matrix(rounds: u32, counted: u32) -> Run {
                 repeat,
                 step: Some(Step { first: 0, phases, round, until }),
                 carried_by: Default::default(),
+                despite_failure: false,
             });
         }
     }

@@ -574,6 +574,7 @@ fn plan(observation: &Observation, done: &JobCounts, parts: &[Part]) -> Plan {
             repeat: 0,
             step: None,
             carried_by: Default::default(),
+            despite_failure: false,
         }],
     }
 }

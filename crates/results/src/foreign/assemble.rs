@@ -80,6 +80,7 @@ pub fn assemble(found: Found, text: &str) -> Run {
             repeat: phase.repeat,
             step: None,
             carried_by: Default::default(),
+            despite_failure: false,
         });
         phases.push(phase);
     }

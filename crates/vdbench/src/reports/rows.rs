@@ -2,6 +2,7 @@
 
 use assay_results::run::{JobResult, LatencySummary, OpResult, PhaseResult};
 use assay_results::{Interval, LatencyHistogram, OpCounts, Run};
+use assay_workload::operation::Counted;
 use assay_workload::pattern::OpKind;
 use assay_workload::plan::PlannedJob;
 
@@ -45,6 +46,18 @@ impl Moments {
             squares: self.squares + other.squares + apart.powi(2) * self.n * other.n / n,
             max_ns: self.max_ns.max(other.max_ns),
         }
+    }
+
+    /// Without those of `part`, which are among them.
+    fn minus(self, part: Moments) -> Self {
+        let n = self.n - part.n;
+        if n < 1.0 {
+            return Moments::default();
+        }
+        let mean_ns = ((self.mean_ns * self.n - part.mean_ns * part.n) / n).max(0.0);
+        let apart = mean_ns - part.mean_ns;
+        let squares = self.squares - part.squares - apart.powi(2) * part.n * n / self.n;
+        Moments { n, mean_ns, squares: squares.max(0.0), max_ns: self.max_ns }
     }
 
     pub(super) fn mean_ms(self) -> f64 {
@@ -98,6 +111,8 @@ pub(super) struct Row {
     pub(super) label: String,
     pub(super) read: Side,
     pub(super) write: Side,
+    /// What else was asked for: operations on files and directories.
+    pub(super) other: Side,
     /// Time-weighted mean of outstanding I/Os.
     pub(super) queue_depth: f64,
     /// Share of all processors' time in which they worked, and in which the kernel did, as far as the job's own
@@ -107,17 +122,21 @@ pub(super) struct Row {
 
 impl Row {
     pub(super) fn total(&self) -> Side {
+        self.transfers().plus(self.other)
+    }
+
+    fn transfers(&self) -> Side {
         self.read.plus(self.write)
     }
 
     pub(super) fn read_percent(&self) -> f64 {
-        let total = self.total().per_s;
+        let total = self.transfers().per_s;
         if total > 0.0 { 100.0 * self.read.per_s / total } else { 0.0 }
     }
 
     /// Mean bytes of an I/O.
     pub(super) fn bytes_per_io(&self) -> f64 {
-        let total = self.total();
+        let total = self.transfers();
         if total.per_s > 0.0 { total.bytes_per_s / total.per_s } else { 0.0 }
     }
 }
@@ -156,7 +175,9 @@ pub(super) fn definitions<'r>(run: &'r Run, intervals: &[Interval], how: Reporte
             phase.jobs.iter().flat_map(|job| planned_of(run, phase, job).1).collect();
         let ramp_s = planned.iter().map(|job| job.ramp.as_secs_f64()).fold(0.0, f64::max);
         let end = start.plus_seconds(ramp_s + phase.measured_s);
-        let (rows, measured) = rows(phase, start, intervals);
+        let known = phase.evidence.cpu_busy_share;
+        let own = known.is_none().then(|| own_busy(run, phase)).flatten();
+        let (rows, measured) = rows(phase, start, intervals, own);
         let label = match measured {
             Some((first, last)) => format!("avg_{first}-{last}"),
             None => "avg_1-1".to_owned(),
@@ -164,7 +185,7 @@ pub(super) fn definitions<'r>(run: &'r Run, intervals: &[Interval], how: Reporte
         list.push(Definition {
             name: one_word(&phase.name),
             loops: phase.point.as_option().map_or_else(|| "None".to_owned(), super::escaped),
-            average: average(phase, end, label),
+            average: average(phase, end, label, known.or(own)),
             phase,
             planned,
             start,
@@ -221,6 +242,7 @@ struct Period {
     ramp: bool,
     read: Side,
     write: Side,
+    other: Side,
     busy_slot_ns: u64,
 }
 
@@ -229,12 +251,15 @@ impl Period {
         let key = interval.key;
         let seconds = key.length_ns as f64 / 1e9;
         let side = |kind: OpKind| Side::of_counts(interval.counts.op(kind), seconds);
+        let named = interval.counts.named.iter().filter(|named| named.counted == Counted::InTotal);
+        let named = named.map(|named| &named.counts);
         Period {
             start_ns: key.start_ns,
             length_ns: key.length_ns,
             ramp: key.ramp,
             read: side(OpKind::Read),
             write: side(OpKind::Write).plus(side(OpKind::Trim)),
+            other: named.map(|counts| Side::of_counts(counts, seconds)).fold(Side::default(), Side::plus),
             busy_slot_ns: interval.counts.busy_slot_ns,
         }
     }
@@ -247,7 +272,13 @@ impl Period {
 
 /// The rows of the periods, ramp included, and the numbers of the first and the last that were measured. A period that
 /// is cut short to less than a tenth is left out.
-fn rows(phase: &PhaseResult, start: Moment, intervals: &[Interval]) -> (Vec<Row>, Option<(usize, usize)>) {
+/// `own`: the share of the processors' time that the jobs used, where nothing else is known.
+fn rows(
+    phase: &PhaseResult,
+    start: Moment,
+    intervals: &[Interval],
+    own: Option<f64>,
+) -> (Vec<Row>, Option<(usize, usize)>) {
     let jobs: Vec<u32> = phase.jobs.iter().flat_map(|job| job.evidence.plan_jobs.iter().copied()).collect();
     let mine = |interval: &&Interval| {
         let key = interval.key;
@@ -261,6 +292,7 @@ fn rows(phase: &PhaseResult, start: Moment, intervals: &[Interval]) -> (Vec<Row>
             Some(last) => {
                 last.read = last.read.plus(part.read);
                 last.write = last.write.plus(part.write);
+                last.other = last.other.plus(part.other);
                 last.busy_slot_ns = last.busy_slot_ns.saturating_add(part.busy_slot_ns);
                 last.ramp &= part.ramp;
             }
@@ -279,27 +311,46 @@ fn rows(phase: &PhaseResult, start: Moment, intervals: &[Interval]) -> (Vec<Row>
             label: number.to_string(),
             read: period.read,
             write: period.write,
+            other: period.other,
             queue_depth: period.busy_slot_ns as f64 / period.length_ns as f64,
-            cpu: busy_at(phase, middle_s).map(|busy| (busy, busy * kernel_share(&phase.jobs))),
+            cpu: busy_at(phase, middle_s).or(own).map(|busy| (busy, busy * kernel_share(&phase.jobs))),
         }
     };
     (periods.iter().zip(1..).map(row).collect(), measured)
 }
 
-fn average(phase: &PhaseResult, end: Moment, label: String) -> Row {
+fn average(phase: &PhaseResult, end: Moment, label: String, busy: Option<f64>) -> Row {
     let sum = |of: fn(&JobResult) -> &Option<OpResult>| {
         let sides = phase.jobs.iter().filter_map(|job| of(job).as_ref()).map(Side::of_result);
         sides.fold(Side::default(), Side::plus)
     };
-    let busy = phase.evidence.cpu_busy_share;
+    let (read, write) = (sum(|job| &job.read), sum(|job| &job.write).plus(sum(|job| &job.trim)));
+    let transfers = read.plus(write);
+    let totals = phase.jobs.iter().map(|job| Side::of_result(&job.total));
+    let all = totals.fold(Side::default(), Side::plus);
     Row {
         end,
         label,
-        read: sum(|job| &job.read),
-        write: sum(|job| &job.write).plus(sum(|job| &job.trim)),
+        read,
+        write,
+        other: Side {
+            per_s: (all.per_s - transfers.per_s).max(0.0),
+            bytes_per_s: (all.bytes_per_s - transfers.bytes_per_s).max(0.0),
+            response: all.response.minus(transfers.response),
+        },
         queue_depth: phase.jobs.iter().map(|job| job.outstanding_io_mean).sum(),
         cpu: busy.map(|busy| (busy, busy * kernel_share(&phase.jobs))),
     }
+}
+
+/// Share of all processors' time that the threads of the jobs used; of a phase that was over before the counters of the system were
+/// read a second time. `None`: not known.
+fn own_busy(run: &Run, phase: &PhaseResult) -> Option<f64> {
+    let processors: u32 = run.environments().filter_map(|host| host.machine.cpu.online).sum();
+    let used = |job: &JobResult| job.evidence.cpu_user_ns.saturating_add(job.evidence.cpu_system_ns);
+    let used_ns = phase.jobs.iter().map(used).fold(0, u64::saturating_add);
+    let time_ns = phase.measured_s * 1e9 * f64::from(processors);
+    (used_ns > 0 && time_ns > 0.0).then(|| (used_ns as f64 / time_ns).min(1.0))
 }
 
 /// Share of all processors' time in which they worked around a second of the phase.

@@ -217,6 +217,11 @@ impl Positions {
         }
     }
 
+    /// Whether it is done with a range at some time: it meets each block of it once before it begins again.
+    pub(super) fn comes_round(&self) -> bool {
+        matches!(self, Positions::Sequential(_)) || self.has_map()
+    }
+
     /// Whether all of it is placed by a random map.
     pub(super) fn has_map(&self) -> bool {
         matches!(self, Positions::Random(draw) if draw.sampler.is_map())
@@ -253,6 +258,8 @@ pub(super) struct Site {
     pub(super) number: u16,
     pub(super) range: ActiveRange,
     pub(super) place: Positions,
+    /// Bytes until it gives way to another one, where not all sites are open.
+    pub(super) turn_bytes_left: u64,
 }
 
 impl Site {
@@ -264,7 +271,8 @@ impl Site {
         rng: &mut Rng,
     ) -> Site {
         let place = Positions::new(pattern, spec.range, sizes, seed, rng);
-        Site { target: spec.target, number: number as u16, range: spec.range, place }
+        let turn_bytes_left = spec.range.length_bytes;
+        Site { target: spec.target, number: number as u16, range: spec.range, place, turn_bytes_left }
     }
 
     /// As it was made.

@@ -499,7 +499,7 @@ fn few_targets_are_worked_on_at_a_time() {
     let targets = |pattern: &AccessPattern, ios: u64, open: u32| {
         let generator =
             Generator::new(pattern, &sites, TargetSelection::RoundRobin, 1, None, Some(ios * 4096));
-        let ops = collect(&mut generator.with_open(Some(open)), ios as usize);
+        let ops = collect(&mut generator.with_open_sites(Some(open)), ios as usize);
         ops.iter().map(|op| op.target).collect::<Vec<_>>()
     };
     let walk = AccessPattern::new(Mix::READ, 4096, Placement::sequential());

@@ -7,6 +7,7 @@ use super::{Offered, Pace, Plan, PlannedJob, PlannedPhase, PlannedTarget, SCHEMA
 use crate::application::Body;
 use crate::bounds::{OUTSTANDING_MAX, TARGETS_MAX, THREADS_MAX};
 use crate::content::Payload;
+use crate::fill::OFFSET_BYTES;
 use crate::host::HostId;
 use crate::operation::OpId;
 use crate::pattern::{AccessPattern, BlockSizes, Distribution, OpKind, Placement, ZoneSize};
@@ -256,6 +257,14 @@ impl Plan {
         number("a deduplication unit", job.content.dedup_unit_bytes, 1, TARGET_BYTES_MAX)?;
         if let Payload::Pattern(bytes) = &job.content.payload {
             some("bytes in its pattern", bytes.len(), usize::MAX)?;
+            let mut offsets = job.content.pattern_blocks.iter().flat_map(|blocks| &blocks.offset_at);
+            let len = bytes.len() as u64;
+            offsets.try_for_each(|at| {
+                number("the end of an offset in the pattern", u64::from(*at) + OFFSET_BYTES as u64, 0, len)
+            })?;
+        }
+        if let Some(percent) = job.content.written_beside_reads_percent {
+            share("a share of reads", percent, |percent| (0.0..=100.0).contains(&percent))?;
         }
         check_pace(job.pace)
     }

@@ -89,6 +89,7 @@ impl Plan {
             repeat: planned.repeat,
             step: planned.step,
             carried_by: planned.carried_by,
+            despite_failure: planned.despite_failure,
         }
     }
 

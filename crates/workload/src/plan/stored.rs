@@ -141,6 +141,8 @@ struct StoredPhase {
     repeat: u32,
     step: Option<Step>,
     carried_by: Option<Carrier>,
+    #[serde(default)]
+    despite_failure: bool,
 }
 
 impl<'de> Deserialize<'de> for PlannedPhase {
@@ -157,6 +159,7 @@ impl<'de> Deserialize<'de> for PlannedPhase {
             point: stored.point,
             repeat: stored.repeat,
             step: stored.step,
+            despite_failure: stored.despite_failure,
         })
     }
 }

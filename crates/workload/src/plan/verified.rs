@@ -23,6 +23,8 @@ pub struct VerifiedTarget {
     pub end_bytes: u64,
     /// The target that stands for all with the same path.
     pub stands_for: u32,
+    /// Some job writes blocks without headers there.
+    pub bare: bool,
 }
 
 impl VerifiedTarget {
@@ -77,11 +79,12 @@ impl Plan {
             for site in job.slices.iter().flat_map(|slice| &slice.sites) {
                 let Some(stands_for) = self.first_of_path(site.target) else { continue };
                 let end_bytes = site.offset_bytes.saturating_add(site.length_bytes);
-                let unknown = VerifiedTarget { key_block_bytes: 0, end_bytes: 0, stands_for };
+                let unknown = VerifiedTarget { key_block_bytes: 0, end_bytes: 0, stands_for, bare: false };
                 let place = places.entry(stands_for).or_insert(unknown);
                 let key = greatest_divisor(align, site.offset_bytes);
                 place.key_block_bytes = greatest_divisor(place.key_block_bytes, key);
                 place.end_bytes = place.end_bytes.max(end_bytes);
+                place.bare |= job.content.pattern_blocks.as_ref().is_some_and(|blocks| !blocks.headers);
             }
         }
         let sector = SECTOR_BYTES as u64;

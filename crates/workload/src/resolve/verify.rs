@@ -2,6 +2,7 @@
 
 use super::ResolveError;
 use crate::block::SECTOR_BYTES;
+use crate::content::Payload;
 use crate::plan::{Carrier, Plan, PlannedJob, PlannedPhase, PlannedSite};
 
 /// # Errors
@@ -13,11 +14,23 @@ pub(super) fn check(plan: &Plan) -> Result<(), ResolveError> {
         let options = [
             ("reread", job.content.reread),
             ("written", job.content.written),
+            ("pattern_blocks", job.content.pattern_blocks.is_some()),
             ("data_errors_max", job.content.data_errors_max.is_some()),
         ];
         if let Some((option, _)) = options.into_iter().find(|option| option.1) {
             let what = format!("'{option}' does nothing without 'verify': add verify = true, or remove it");
             return Err(ResolveError::Invalid { job: job.name.clone(), what });
+        }
+    }
+    for job in plan.phases.iter().flat_map(|phase| &phase.jobs) {
+        let invalid =
+            |what: &str| Err(ResolveError::Invalid { job: job.name.clone(), what: what.to_owned() });
+        let has_pattern = matches!(job.content.payload, Payload::Pattern(_));
+        if job.content.pattern_blocks.is_some() && !has_pattern {
+            return invalid("'pattern_blocks' needs a pattern: payload = { hex = \"c0ffee\" }");
+        }
+        if job.content.written_beside_reads_percent.is_some() && job.may_write() {
+            return invalid("'written_beside_reads_percent' is for jobs that only read");
         }
     }
     check_journals(plan)?;
@@ -210,7 +223,8 @@ mod tests {
         let plan =
             plan(vec![job("one", "a", 16384, true), shifted, job("three", "other", 512, false)]).unwrap();
         let verified = plan.verified();
-        let expected = VerifiedTarget { key_block_bytes: 4096, end_bytes: 1 << 20, stands_for: 0 };
+        let expected =
+            VerifiedTarget { key_block_bytes: 4096, end_bytes: 1 << 20, stands_for: 0, bare: false };
         assert_eq!(verified.into_iter().collect::<Vec<_>>(), [(0, expected), (1, expected)]);
         assert_eq!(expected.state_bytes(), 1024);
         assert_eq!(plan.memory_bytes_max() % 4096, 1024);

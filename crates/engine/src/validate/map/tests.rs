@@ -1,7 +1,7 @@
 use super::*;
 
 fn map() -> TargetMap {
-    let target = VerifiedTarget { key_block_bytes: 4096, end_bytes: 40_000, stands_for: 0 };
+    let target = VerifiedTarget { key_block_bytes: 4096, end_bytes: 40_000, stands_for: 0, bare: false };
     TargetMap::new("data", 7, &target).unwrap()
 }
 
