@@ -19,8 +19,7 @@ const NOTE: &str =
 /// What stands for a fact that is not given away where something has to stand.
 const REMOVED: &str = "removed";
 /// Fields whose value, where it is the name of a host, is meant as such.
-const NAME_FIELDS: [&str; 9] =
-    ["hostname", "host", "hosts", "name", "system", "target", "worker", "workers", "evidence"];
+const NAME_FIELDS: [&str; 8] = ["hostname", "host", "hosts", "name", "system", "target", "worker", "workers"];
 /// Mount options whose value is a word of the kernel's.
 const WORD_OPTIONS: [&str; 31] = [
     "acl",
@@ -56,7 +55,7 @@ const WORD_OPTIONS: [&str; 31] = [
     "xino",
 ];
 /// Mount options whose number is a user's or a group's.
-const OWNER_OPTIONS: [&str; 6] = ["uid", "gid", "user_id", "group_id", "fsuid", "cruid"];
+const OWNER_OPTIONS: [&str; 8] = ["uid", "gid", "user_id", "group_id", "fsuid", "cruid", "resuid", "resgid"];
 
 /// The run as a document without what identifies its machine and who used it.
 pub(super) fn document(run: &Run) -> serde_json::Result<Value> {
@@ -79,8 +78,9 @@ pub(super) fn document(run: &Run) -> serde_json::Result<Value> {
     if !std::mem::replace(&mut run.names_removed, true) {
         run.notes.push(NOTE.to_owned());
     }
-    let mut value = serde_json::to_value(&run)?;
-    replace("", &mut value, &known, &mut directories);
+    let document = serde_json::to_value(&run)?;
+    let mut value = document.clone();
+    Names { document, known, directories }.replace("", &mut value);
     Ok(value)
 }
 
@@ -195,22 +195,36 @@ fn may_be_told(name: &str, value: &str) -> bool {
     (number && !OWNER_OPTIONS.contains(&name)) || WORD_OPTIONS.contains(&name)
 }
 
-/// Replaces names and directories in every text of a document; `field` is what it is the value of.
-fn replace(field: &str, value: &mut Value, known: &Known, directories: &mut Directories) {
-    match value {
-        Value::String(text) => *text = known.replaced(text, NAME_FIELDS.contains(&field), directories),
-        Value::Array(values) => {
-            values.iter_mut().for_each(|value| replace(field, value, known, directories));
-        }
-        Value::Object(map) => {
-            for (name, mut value) in std::mem::take(map) {
-                replace(&name, &mut value, known, directories);
-                // What is keyed by a place or a name of somebody's is no field of the format.
-                let field = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-                let name = if field { name } else { known.replaced(&name, true, directories) };
-                map.insert(name, value);
+/// What is replaced in the texts of a document.
+struct Names {
+    document: Value,
+    known: Known,
+    directories: Directories,
+}
+
+impl Names {
+    /// Replaces names and directories in every text of a part of the document; `field` is what it is the value of.
+    fn replace(&mut self, field: &str, value: &mut Value) {
+        match value {
+            // Evidence points into the run (RFC 6901), in the form of a path.
+            Value::String(text) if text.starts_with('/') && self.document.pointer(text).is_some() => {}
+            Value::String(text) => {
+                *text = self.known.replaced(text, NAME_FIELDS.contains(&field), &mut self.directories);
             }
+            Value::Array(values) => values.iter_mut().for_each(|value| self.replace(field, value)),
+            Value::Object(map) => {
+                for (name, mut value) in std::mem::take(map) {
+                    self.replace(&name, &mut value);
+                    // What is keyed by a place or a name of somebody's is no field of the format.
+                    let field = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+                    let name = match field {
+                        true => name,
+                        false => self.known.replaced(&name, true, &mut self.directories),
+                    };
+                    map.insert(name, value);
+                }
+            }
+            _ => {}
         }
-        _ => {}
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::environment::{BlockDevice, FileSystem, NetworkPath, TargetEnvironment};
+use crate::run::{Finding, FindingSeverity};
 use crate::samples;
 
 fn run() -> Run {
@@ -65,7 +66,7 @@ fn of_somebody() -> Run {
     machine.kernel_arguments = vec!["root=UUID=secret".to_owned(), "nfsroot=secret:/boot".to_owned()];
     machine.uptime_s = Some(987_654_321);
     run.environment.cgroup.path = Some("/user.slice/secret.service".to_owned());
-    let options = [("addr", "10.99.0.7"), ("lowerdir", "/home/secret/x"), ("vers", "4.2"), ("uid", "4711")];
+    let options = [("addr", "10.99.0.7"), ("lowerdir", "/srv/secret/x"), ("vers", "4.2"), ("uid", "4711")];
     let options = options.into_iter().map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
     run.environment.targets = vec![TargetEnvironment {
         path: "/mnt/secret-share/a/data".to_owned(),
@@ -90,9 +91,22 @@ fn of_somebody() -> Run {
         }),
         ..TargetEnvironment::default()
     }];
+    let at = serde_json::json!({ "job": "/phases/0/jobs/0", "file": "/mnt/secret-share/b/x" });
+    run.findings.push(Finding {
+        id: "found".to_owned(),
+        severity: FindingSeverity::Info,
+        phase: None,
+        repeat: None,
+        job: None,
+        message: "vm did".to_owned(),
+        bias: None,
+        effect: None,
+        evidence: at.as_object().cloned().unwrap_or_default(),
+        advice: String::new(),
+    });
     run.plan.targets[0].path = "/mnt/secret-share/a/data".to_owned();
     run.notes = vec![
-        "vm read /home/secret/plans/x.toml and /home/secret/y/x.toml over secret-nas (10.99.0.7)".to_owned(),
+        "vm read /srv/secret/plans/x.toml and /srv/secret/y/x.toml over secret-nas (10.99.0.7)".to_owned(),
         "secret-vg of /dev/mapper/secret-vg, postgres://secret@secret-db:5432/orders".to_owned(),
     ];
     run
@@ -133,6 +147,10 @@ fn without_host_nothing_tells_whose_machine_it_was() {
     );
     let file_system = target.file_system.as_ref().expect("a file system");
     assert_eq!(file_system.option("vers"), Some("4.2"));
+    // What points into the run still does.
+    let evidence = &given.findings.last().expect("a finding").evidence;
+    assert_eq!(evidence["job"], "/phases/0/jobs/0");
+    assert!(evidence["file"].as_str().is_some_and(|file| file.ends_with("/x")), "{evidence:?}");
     let (mut before, mut after) = (Vec::new(), Vec::new());
     numbers(&serde_json::to_value(&run).expect("JSON"), &mut before);
     numbers(&serde_json::to_value(&given).expect("JSON"), &mut after);

