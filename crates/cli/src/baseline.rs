@@ -1,6 +1,7 @@
 //! `assay baseline`: runs kept to compare with.
 
 use assay_report::terminal;
+use assay_results::Verdict;
 use assay_results::baseline::{self, Baseline};
 use clap::{Args, Subcommand};
 
@@ -25,6 +26,9 @@ pub(crate) enum BaselineAction {
         /// Replace a saved baseline of that name
         #[arg(long)]
         force: bool,
+        /// Keep an incomplete or invalid run, too
+        #[arg(long)]
+        anyway: bool,
     },
     /// All baselines, built in and saved
     List,
@@ -43,11 +47,22 @@ pub(crate) enum BaselineAction {
 pub(crate) fn baseline(args: &BaselineArgs, context: &Context) -> Result<Outcome, Failure> {
     let directory = context.baselines_root()?;
     match &args.action {
-        BaselineAction::Save { name, run, force } => {
+        BaselineAction::Save { name, run, force, anyway } => {
             let run = shown::load(run, context)?;
+            let unfit = baseline::unfit(&run);
+            if let Some(why) = unfit.as_ref().filter(|_| !anyway) {
+                return Err(Failure::usage(format!(
+                    "{why}; measure again, or add --anyway to keep it as a baseline"
+                )));
+            }
             let path =
                 baseline::save(&directory, &Baseline::of_run(name, &run), *force).map_err(Failure::usage)?;
             context.out(&format!("saved {name} in {}", path.display()));
+            let suspect = (run.verdict == Verdict::Suspect)
+                .then(|| format!("run {} is suspect: 'assay runs show {}' says why", run.id, run.id));
+            if let Some(doubt) = unfit.or(suspect) {
+                context.warn(&format!("warning: {doubt}"));
+            }
         }
         BaselineAction::List => {
             let found = baseline::list(&directory).map_err(Failure::failed)?;
@@ -60,10 +75,12 @@ pub(crate) fn baseline(args: &BaselineArgs, context: &Context) -> Result<Outcome
                         entry.series.clone().unwrap_or_default(),
                         from.device.clone(),
                         from.date.clone(),
+                        entry.verdict().map_or(String::new(), |verdict| verdict.word().to_owned()),
                     ]
                 })
                 .collect();
-            context.out(&terminal::words_table(&["name", "series", "device", "date"], &rows, &context.style));
+            let columns = ["name", "series", "device", "date", "verdict"];
+            context.out(&terminal::words_table(&columns, &rows, &context.style));
         }
         BaselineAction::Show { name } => {
             let found = baseline::show(&directory, name).map_err(Failure::usage)?;

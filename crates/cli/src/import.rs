@@ -45,7 +45,7 @@ pub(crate) fn import(args: &ImportArgs, context: &Context) -> Result<Outcome, Fa
     let Kept { run, directory, known } =
         content.store(&root).map_err(|error| Failure::failed(format!("{name}: {error}")))?;
     let kept = match known {
-        true => format!("run {} is stored already, in {}: left as it is", run.id, directory.display()),
+        true => stored_already(&run, &directory),
         false => format!("kept in {}", directory.display()),
     };
     if args.output.json {
@@ -55,6 +55,19 @@ pub(crate) fn import(args: &ImportArgs, context: &Context) -> Result<Outcome, Fa
     }
     context.say(&kept);
     shown::finish(&run, &args.output, &outputs, context)
+}
+
+/// What is said of a run that is stored, and which of its two forms that is: with its names or without.
+fn stored_already(run: &Run, directory: &Path) -> String {
+    let stored = RunDir::open(directory).and_then(|directory| directory.read_run());
+    let stored = stored.map_or(run.names_removed, |stored| stored.names_removed);
+    let which = match (stored, run.names_removed) {
+        (false, true) => " with its names of hosts and directories; the file is the same run without them",
+        (true, false) => " without its names of hosts and directories; the file is the same run with them",
+        (true, true) => " without its names of hosts and directories, as in the file",
+        (false, false) => "",
+    };
+    format!("run {} is stored already, in {}{which}: left as it is", run.id, directory.display())
 }
 
 /// What can be stored as a run.

@@ -15,6 +15,27 @@ use crate::input;
 /// What vdbench calls the file with its rows.
 pub(crate) const FLATFILE: &str = "flatfile.html";
 
+/// What the file that an option replaces begins as, where documents can be told apart.
+const KINDS: [(&str, fn(&[u8]) -> bool); 5] = [
+    ("--csv", is_table),
+    ("--html", |head| head.starts_with(b"<")),
+    ("--fio-json", is_document),
+    ("--fio-json-plus", is_document),
+    ("--xlsx", |head| head.starts_with(b"PK")),
+];
+
+/// Whether a file begins as rows of words.
+fn is_table(head: &[u8]) -> bool {
+    let other =
+        store::is_bundle(head) || head.starts_with(b"PK") || head.starts_with(b"<") || is_document(head);
+    !other && !head.contains(&0)
+}
+
+/// Whether a file begins as JSON.
+fn is_document(head: &[u8]) -> bool {
+    head.trim_ascii_start().starts_with(b"{")
+}
+
 /// What a command writes, and what it must not write over.
 #[derive(Debug, Clone)]
 pub(crate) struct Outputs {
@@ -40,7 +61,15 @@ impl From<OutputError> for Failure {
 impl Outputs {
     /// `force`: whether files that Assay did not write may be replaced. Workload files that were read so far are inputs.
     pub(crate) fn new(force: bool) -> Self {
-        Outputs { rules: output::Outputs::new(force), on_stdout: None }.reading(input::files_read())
+        let rules =
+            KINDS.iter().fold(output::Outputs::new(force), |rules, (option, is)| rules.of_kind(option, *is));
+        Outputs { rules, on_stdout: None }.reading(input::files_read())
+    }
+
+    /// The same where what the output `option` replaces must begin as `is_of_it` says.
+    pub(crate) fn of_kind(mut self, option: &'static str, is_of_it: fn(&[u8]) -> bool) -> Self {
+        self.rules = self.rules.of_kind(option, is_of_it);
+        self
     }
 
     /// The same where files that begin as `former` says may be replaced, too.

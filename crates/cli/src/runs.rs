@@ -1,5 +1,6 @@
 //! `assay runs`: what has been measured.
 
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use assay_host::output::is_unedited;
@@ -44,8 +45,11 @@ pub(crate) enum RunsAction {
     Show(StoredArgs),
     /// Remove one
     Rm {
-        /// A run directory among the stored runs, or the start of a run's id
+        /// A run directory among the stored runs, or the start of a run's id: 4 characters at least
         run: String,
+        /// Remove 'last', whichever run that is, without a question
+        #[arg(long, short)]
+        yes: bool,
     },
     /// Give one tags, as the page of 'assay serve' does; without any, print those it has
     Tag {
@@ -65,7 +69,7 @@ pub(crate) enum RunsAction {
         run: String,
         /// The file [default: assay-run-ID.tar]
         file: Option<PathBuf>,
-        /// Replace the names of its hosts by host-1, host-2, ..
+        /// Leave out what tells whose machine it was: names of hosts, servers and volumes, directories, the kernel's arguments
         #[arg(long)]
         without_host: bool,
         /// Replace a file that Assay did not write, too
@@ -113,9 +117,9 @@ pub(crate) fn runs(args: &RunsArgs, context: &Context) -> Result<Outcome, Failur
             print(&run, stored, context)?;
             shown::finish(&run, &stored.output, &outputs, context)
         }
-        RunsAction::Rm { run } => remove(run, context),
+        RunsAction::Rm { run, yes } => remove(run, *yes, context),
         RunsAction::Export { run, file, without_host, force } => {
-            let outputs = Outputs::new(*force).reading_run(run, context);
+            let outputs = Outputs::new(*force).of_kind("FILE", store::is_bundle).reading_run(run, context);
             export(run, file.as_deref(), *without_host, outputs, context)
         }
         RunsAction::Recover(stored) => {
@@ -187,6 +191,9 @@ fn export(
         run.id,
         file.display()
     ));
+    if without_host {
+        context.say(&format!("the file still tells {}", store::what_remains(&run)));
+    }
     Ok(Outcome::Done)
 }
 
@@ -204,7 +211,35 @@ fn checked(stored: &StoredArgs, context: &Context) -> Result<Outputs, Failure> {
     stored.output.checked(Outputs::new(stored.output.force).reading_run(&stored.run, context))
 }
 
-fn remove(wanted: &str, context: &Context) -> Result<Outcome, Failure> {
+/// The newest run by its own name, once somebody has agreed to its removal; `None`: nobody has.
+fn newest_agreed(yes: bool, context: &Context) -> Result<Option<String>, Failure> {
+    let directory = store::find(&context.runs_root()?, store::NEWEST).map_err(Failure::usage)?;
+    if yes {
+        return Ok(Some(directory.name().to_owned()));
+    }
+    let name = directory.name();
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Err(Failure::usage(format!(
+            "'last' is {name} now, and the next run changes that: name it ('assay runs rm {}'), or add --yes",
+            directory.id()
+        )));
+    }
+    context.warn(&format!("Remove {}? Type 'yes' to go on:", directory.path().display()));
+    let mut answer = String::new();
+    let agreed = io::stdin().read_line(&mut answer).is_ok() && answer.trim() == "yes";
+    Ok(agreed.then(|| name.to_owned()))
+}
+
+fn remove(wanted: &str, yes: bool, context: &Context) -> Result<Outcome, Failure> {
+    let newest = match wanted {
+        store::NEWEST => Some(newest_agreed(yes, context)?),
+        _ => None,
+    };
+    let wanted = match &newest {
+        Some(None) => return Err(Failure::failed("nothing was removed")),
+        Some(Some(newest)) => newest,
+        None => wanted,
+    };
     let removal = store::rm(&context.runs_root()?, wanted, &is_unedited).map_err(|error| match error {
         StoreError::Io { .. } => Failure::failed(error),
         _ => Failure::usage(error),

@@ -17,7 +17,7 @@ mod station;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  # the history, comparisons and trends of stored runs; start one and watch it
+  # the history, comparisons and trends of stored runs; open the link with the token to start one and watch it
   assay serve
   # nothing can be started, stopped or changed
   assay serve --read-only
@@ -27,13 +27,14 @@ mod station;
 From your own machine through ssh: ssh -L 8477:127.0.0.1:8477 HOST assay serve
 Prometheus reads /metrics; docs/grafana-dashboard.json shows it.")]
 pub(crate) struct ServeArgs {
-    /// Address to listen on; any but 127.0.0.1 and [::1] needs a token
+    /// Address to listen on; on any but 127.0.0.1 and [::1] the token is needed to look, too
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8477")]
     pub(crate) listen: SocketAddr,
     /// Show only: nothing can be started, stopped or changed
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// File with the token that clients need [default: none on 127.0.0.1, else a new one at each start]
+    /// File with the token that clients need, to look as well [default: a new one at each start; on 127.0.0.1 only what starts, stops
+    /// or changes something needs it]
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Another name the page is reached by, as behind a proxy; may be given several times
@@ -58,6 +59,7 @@ pub(crate) fn serve(args: &ServeArgs, context: &Context) -> Result<Outcome, Fail
     let settings = Settings {
         listen: args.listen,
         token: token.clone(),
+        look_without_token: local && args.token_file.is_none(),
         read_only: args.read_only,
         host_names: args.host_name.iter().cloned().chain((!local).then_some(own_name)).collect(),
         seed: random()?,
@@ -80,10 +82,15 @@ fn say(args: &ServeArgs, listening: &Listening, token: Option<&Token>, context: 
     match (token, &args.token_file) {
         (Some(_), Some(file)) => context.say(&format!("the token is that of {}", file.display())),
         // The only time that it is shown: also where little is to be said.
-        (Some(token), None) => context.warn(&format!("token: {}", token.shown())),
-        (None, _) => {
-            context.say("no token is needed on this address: anyone on this machine may look");
+        (Some(token), None) => {
+            context.warn(&format!("with its token: http://{shown}/?token={}", token.shown()));
+            if address.ip().is_loopback() {
+                context.say(
+                    "the token is needed to start, stop or change something; anyone on this machine may look",
+                );
+            }
         }
+        (None, _) => context.say("anyone on this machine may look"),
     }
     if !address.ip().is_loopback() {
         context.warn(&format!(
@@ -97,10 +104,10 @@ fn say(args: &ServeArgs, listening: &Listening, token: Option<&Token>, context: 
     context.say("Ctrl-C ends it");
 }
 
-/// The token that clients need; `None`: none.
+/// The token that clients need; `None`: none, where nothing can be changed.
 fn token(args: &ServeArgs) -> Result<Option<Token>, Failure> {
     let Some(file) = &args.token_file else {
-        let needed = !args.listen.ip().is_loopback();
+        let needed = !(args.listen.ip().is_loopback() && args.read_only);
         return needed.then(|| random().map(Token::of_random)).transpose();
     };
     let shown = file.display();

@@ -41,6 +41,8 @@ pub struct Outputs {
     force: bool,
     /// Whether a file that begins so may be replaced like one of ours.
     former: Option<fn(&[u8]) -> bool>,
+    /// What a file that an option replaces must begin as.
+    kinds: Vec<(&'static str, fn(&[u8]) -> bool)>,
     inputs: Vec<Identity>,
     inputs_to_be: Vec<Name>,
     checked: Vec<(Name, String)>,
@@ -62,6 +64,14 @@ impl Outputs {
         Outputs { former: Some(former), ..self.clone() }
     }
 
+    /// The same where a file that `option` replaces is of the kind that it writes: of a kind that `is_of_it` does not know by its
+    /// beginning, at most [`FORMER_BYTES_MAX`] bytes, it is left as it is without `force`. A file without content is of every kind.
+    #[must_use]
+    pub fn of_kind(mut self, option: &'static str, is_of_it: fn(&[u8]) -> bool) -> Self {
+        self.kinds.push((option, is_of_it));
+        self
+    }
+
     /// Notes a file that the command reads, or a target that it works on: it is never replaced. One that does not
     /// exist yet counts by its name.
     pub fn reads(&mut self, path: &Path) {
@@ -79,7 +89,7 @@ impl Outputs {
     pub fn check(&mut self, option: &str, path: &Path) -> Result<(), OutputError> {
         let refused = |reason| OutputError::refused(option, path, reason);
         let (directory, name) = locate(path).map_err(refused)?;
-        self.existing(&directory, &name).map_err(refused)?;
+        self.existing(option, &directory, &name).map_err(refused)?;
         rustix::fs::accessat(&directory, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
             .map_err(|error| refused(Reason::of_directory(error)))?;
         let stat =
@@ -116,7 +126,12 @@ impl Outputs {
     }
 
     /// What has the name and may be replaced; `None`: nothing has it.
-    fn existing(&self, directory: &HeldDirectory, name: &OsStr) -> Result<Option<Stat>, Reason> {
+    fn existing(
+        &self,
+        option: &str,
+        directory: &HeldDirectory,
+        name: &OsStr,
+    ) -> Result<Option<Stat>, Reason> {
         let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(None),
@@ -141,10 +156,21 @@ impl Outputs {
         if is_stuck(directory, &stat) {
             return Err(Reason::OtherOwner);
         }
-        if !self.force && !mark::is_ours(directory, name, &stat) && !self.is_former(directory, name, &stat) {
-            return Err(Reason::Foreign);
+        if self.force || self.is_former(directory, name, &stat) {
+            return Ok(Some(stat));
         }
-        Ok(Some(stat))
+        match mark::is_ours(directory, name, &stat) {
+            false => Err(Reason::Foreign),
+            true if !self.is_of_kind(option, directory, name, &stat) => Err(Reason::OtherKind),
+            true => Ok(Some(stat)),
+        }
+    }
+
+    /// Whether the regular file that `stat` is of is of the kind that `option` writes.
+    fn is_of_kind(&self, option: &str, directory: &HeldDirectory, name: &OsStr, stat: &Stat) -> bool {
+        let Some((_, is_of_it)) = self.kinds.iter().find(|(of, _)| *of == option) else { return true };
+        let head = mark::beginning(directory, name, stat, FORMER_BYTES_MAX);
+        head.is_some_and(|head| head.is_empty() || is_of_it(&head))
     }
 
     /// Whether the regular file that `stat` is of begins as those do that may be replaced.
@@ -204,7 +230,7 @@ impl OutputLocation<'_> {
     /// # Errors
     /// [`OutputError`].
     pub fn create(&self) -> Result<OutputFile<'_>, OutputError> {
-        let found = self.outputs.existing(&self.directory, &self.name);
+        let found = self.outputs.existing(self.option, &self.directory, &self.name);
         let found = found.map_err(|reason| OutputError::refused(self.option, &self.path, reason))?;
         let draft = self.directory.draft().map_err(|error| self.failed(error))?;
         Ok(OutputFile { place: self, found, draft: mark::Hashed::new(draft) })
@@ -255,7 +281,7 @@ impl OutputFile<'_> {
             Some(found) => {
                 like(&draft, found).map_err(|error| place.failed(error))?;
                 draft.replace_expected(&place.name, |directory, name| {
-                    let now = place.outputs.existing(directory, name);
+                    let now = place.outputs.existing(place.option, directory, name);
                     matches!(now, Ok(Some(now)) if identity(&now) == identity(found))
                 })
             }

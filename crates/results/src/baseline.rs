@@ -40,6 +40,9 @@ pub struct Provenance {
     #[serde(with = "empty_as_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub run_id: Option<String>,
+    /// Whether that run could be believed; `None`: not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
 }
 
 /// One test's reference figures.
@@ -141,10 +144,17 @@ impl Baseline {
                 date: run.started.clone(),
                 source: format!("Assay {}", run.assay.version),
                 run_id: Some(run.id.clone()),
+                verdict: Some(run.verdict),
             },
             footnotes: Vec::new(),
             tests: tests_of_run(run).into_iter().map(|(name, test)| baseline_test(name, &test)).collect(),
         }
+    }
+
+    /// Whether its figures could be believed, as its run was judged; of one that was saved before that was kept, the worst of its tests.
+    /// `None`: not known.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.provenance.verdict.or_else(|| self.tests.iter().filter_map(|test| test.verdict).max())
     }
 
     /// The tests whose figures are doubtful, as a sentence; `None`: none is.
@@ -190,6 +200,16 @@ impl Baseline {
         });
         Ok(lines.collect())
     }
+}
+
+/// Why a run is no reference unless somebody insists; `None`: it may be one.
+pub fn unfit(run: &Run) -> Option<String> {
+    let why = match run.verdict {
+        Verdict::Valid | Verdict::Suspect => return None,
+        Verdict::Invalid => "a finding says that its figures do not mean what they seem to",
+        Verdict::Incomplete => "it did not come to its end",
+    };
+    Some(format!("run {} is {}: {why}", run.id, run.verdict.word()))
 }
 
 /// There is at least one repetition.

@@ -191,6 +191,7 @@ impl RunBuilder {
         let (end, error) = self.end.map_or((None, None), |(end, error)| (Some(end), error));
         let engine = most_used_engine(&phases);
         let mut run = Run {
+            names_removed: false,
             going: false,
             schema: SCHEMA.to_owned(),
             id: start.id,

@@ -495,6 +495,9 @@ pub struct Run {
     #[serde(default, with = "empty_as_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub error: Option<String>,
+    /// Whether names of hosts, servers and directories were replaced when it was exported.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub names_removed: bool,
     /// Whether it was still being recorded when it was read.
     #[serde(skip)]
     pub going: bool,

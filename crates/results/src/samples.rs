@@ -259,6 +259,7 @@ pub fn run(name: &str, series: &str, phases: Vec<PhaseResult>) -> Run {
         remarks: Vec::new(),
         end: Some(RunEnd::Completed),
         error: None,
+        names_removed: false,
         going: false,
     };
     run.rows = checks::rows(&run);

@@ -25,9 +25,11 @@ use std::path::{Path, PathBuf};
 pub(crate) use atomic::read_regular;
 pub use atomic::{Draft, HeldDirectory, open_regular};
 pub use brief::{BriefFigure, RunBrief};
-pub use bundle::{BUNDLE_BYTES_MAX, BUNDLE_HEAD_BYTES, Bundle, BundleError, export_run, is_bundle};
+pub use bundle::{
+    BUNDLE_BYTES_MAX, BUNDLE_HEAD_BYTES, Bundle, BundleError, export_run, is_bundle, what_remains,
+};
 pub(crate) use directory::{Layout, write_json_atomically};
-pub use directory::{RunDir, RunEntry, RunLock, RunState, entry_of, find, list, load, with_id};
+pub use directory::{NEWEST, RunDir, RunEntry, RunLock, RunState, entry_of, find, list, load, with_id};
 pub use engines::{EngineChoice, load_engine_choice, save_engine_choice};
 pub use journal::{JournalContent, recover};
 pub use locations::{data_root, runs_root};
@@ -129,6 +131,11 @@ pub enum StoreError {
         /// The names of some of them.
         candidates: Vec<String>,
     },
+    /// What is to be removed is not named well enough.
+    #[error(
+        "'{0}' is too short for what is to be removed; give 4 characters of its id or more ('assay runs' lists them)"
+    )]
+    TooShort(String),
     /// The directory is not one that Assay made.
     #[error("{} is not a run directory", .0.display())]
     NotARun(PathBuf),

@@ -54,6 +54,7 @@ pub fn check_consent(plan: &Plan, host: &HostRoot, consent: &Consent) -> Result<
                 {
                     RunError::ShortFile { path, bytes: target.existing_bytes, read_bytes: target.size_bytes }
                 }
+                Refusal::ChangedFile { path } if !by_jobs.contains(&index) => RunError::CutShort { path },
                 refusal => refusal.into(),
             })?;
             not_in_a_loop(host, &permit)?;

@@ -158,6 +158,15 @@ pub enum RunError {
         /// What is to be read of it.
         read_bytes: u64,
     },
+    /// What is read was being written when its run ended, so that its content is not known.
+    #[error(
+        "{path} is to be read, and a run that was writing it was killed or something else changed it since: its content is unknown, \
+         and it is not laid out again by itself; add --destroy-data {path} to have that done, or name another file"
+    )]
+    CutShort {
+        /// The file.
+        path: PathBuf,
+    },
     /// Another run has a target.
     #[error(transparent)]
     InUse(#[from] InUse),
@@ -440,6 +449,7 @@ impl RunError {
                 | RunError::JournalsElsewhere { .. }
                 | RunError::Refused(_)
                 | RunError::ShortFile { .. }
+                | RunError::CutShort { .. }
                 | RunError::Tree(_)
                 | RunError::Memory { .. }
                 | RunError::AddressSpace { .. }

@@ -9,6 +9,7 @@ use assay_results::store::{self, RunDir, StoreError};
 
 use crate::index::{self, Index, IndexError, Stored};
 use crate::now::Now;
+use crate::review::Reviews;
 use crate::secret::{Secrets, Token, script_hash};
 use crate::station::{Places, Station};
 
@@ -41,6 +42,13 @@ impl Drop for Updating<'_> {
     }
 }
 
+/// Who may do what.
+pub(crate) struct Access {
+    pub(crate) token: Option<Token>,
+    pub(crate) look_without_token: bool,
+    pub(crate) read_only: bool,
+}
+
 /// Shared by all requests.
 pub(crate) struct App {
     pub(crate) places: Places,
@@ -48,6 +56,7 @@ pub(crate) struct App {
     pub(crate) now: Arc<Now>,
     pub(crate) secrets: Secrets,
     pub(crate) token: Option<Token>,
+    pub(crate) look_without_token: bool,
     pub(crate) read_only: bool,
     pub(crate) cookie: String,
     /// The `Content-Security-Policy` of every answer.
@@ -57,6 +66,8 @@ pub(crate) struct App {
     updated: Mutex<Option<Instant>>,
     updating: AtomicBool,
     coverage: Mutex<Coverage>,
+    /// What may be started.
+    pub(crate) reviews: Reviews,
     /// Pages that watch a run.
     pub(crate) streams: Arc<tokio::sync::Semaphore>,
     /// Files that are being received.
@@ -75,7 +86,7 @@ impl App {
     pub(crate) fn new(
         (places, station): (Places, Arc<dyn Station>),
         secrets: Secrets,
-        (token, read_only, port): (Option<Token>, bool, u16),
+        (access, port): (Access, u16),
         guard: crate::hosts::Hosts,
     ) -> Result<Self, IndexError> {
         let index = Index::open(&places.runs, places.index.as_deref())?;
@@ -93,8 +104,9 @@ impl App {
             station,
             now: Arc::new(Now::new()),
             secrets,
-            token,
-            read_only,
+            token: access.token,
+            look_without_token: access.look_without_token,
+            read_only: access.read_only,
             cookie: format!("assay-{port}"),
             policy,
             guard,
@@ -102,6 +114,7 @@ impl App {
             updated: Mutex::new(None),
             updating: AtomicBool::new(false),
             coverage: Mutex::new(Coverage::default()),
+            reviews: Reviews::default(),
             streams: Arc::new(tokio::sync::Semaphore::new(STREAMS_MAX)),
             uploads: tokio::sync::Semaphore::new(1),
         })

@@ -16,6 +16,8 @@ pub(crate) const FORM_TIME_MAX: Duration = Duration::from_secs(10);
 const FIELDS_MAX: usize = 200;
 /// The field with the secret.
 pub(crate) const SECRET_FIELD: &str = "form";
+/// The field with the word of a review.
+pub(crate) const REVIEW_FIELD: &str = "review";
 
 /// What is said of a form without the secret.
 pub(crate) const OTHER_START: &str =

@@ -98,7 +98,8 @@ fn refusal(app: &App, request: &Request) -> Option<Refused> {
             None => match given(request) {
                 Some(word) if reads && token.is(&word) => return Some(Refused::Welcome(path.to_owned())),
                 Some(_) => return Some(Refused::Token),
-                None if reads && wants_page(headers) => return Some(Refused::Login),
+                None if app.look_without_token && reads && !leads_to_change(path) => {}
+                None if wants_page(headers) => return Some(Refused::Login),
                 None => return Some(Refused::Token),
             },
         }
@@ -108,6 +109,11 @@ fn refusal(app: &App, request: &Request) -> Option<Refused> {
         return Some(Refused::With(StatusCode::FORBIDDEN, why));
     }
     None
+}
+
+/// Whether a page is a step of what starts or stores something. That of a run's plan looks at its targets.
+fn leads_to_change(path: &str) -> bool {
+    path == "/import" || path == "/start" || path.starts_with("/start/")
 }
 
 /// Whether a request that changes something comes from a page of ours.

@@ -12,6 +12,7 @@ mod index;
 mod metrics;
 mod now;
 mod pages;
+mod review;
 mod routes;
 mod secret;
 mod server;

@@ -16,7 +16,7 @@ use axum::routing::{get, post};
 use futures_util::{Stream, StreamExt as _, stream};
 
 use crate::app::App;
-use crate::form::Form;
+use crate::form::{Form, REVIEW_FIELD};
 use crate::guard::{self, redirect, welcome};
 use crate::index::{IndexError, Setting, Sought, Stored};
 use crate::pages::{self, HistoryPage, RunPage};
@@ -345,6 +345,10 @@ async fn save_baseline(State(app): State<Arc<App>>, request: Request) -> Respons
         let directory =
             app.places.baselines.clone().ok_or_else(|| Refusal::bad("nowhere to keep baselines"))?;
         let run = app.load(&known(app, form.first("run"))?)?;
+        if let Some(why) = baseline::unfit(&run) {
+            let how = format!("{why}; 'assay baseline save NAME {} --anyway' keeps it as a baseline", run.id);
+            return Err(Refusal::bad(how));
+        }
         let made = baseline::Baseline::of_run(form.first("name"), &run);
         baseline::save(&directory, &made, false).map_err(Refusal::bad)?;
         let said = format!("run {} saved as baseline '{}'", run.id, made.name);
@@ -432,15 +436,24 @@ async fn review(State(app): State<Arc<App>>, request: Request) -> Response {
     .await
 }
 
-/// Starts what was reviewed. What it would do is found out again: it may have changed since.
+/// Starts what was reviewed, and nothing else. What it would do is found out again: it may have changed since.
 async fn begin(State(app): State<Arc<App>>, request: Request) -> Response {
     let form = match Form::read(request.into_body(), &app).await {
         Ok(form) => form,
         Err((status, why)) => return pages::error(&app, status, &why).into_response(),
     };
     answer(app, move |app| {
-        let wanted = wanted(app, |name| form.first(name).to_owned())?;
-        let proposal = app.station.propose(&wanted)?;
+        let Some(review) = app.reviews.take(form.first(REVIEW_FIELD)) else {
+            let why = "nothing was started: what it would do was not shown, or was started already; review it again";
+            return Err(Refusal(StatusCode::CONFLICT, why.to_owned()));
+        };
+        let proposal = app.station.propose(&review.wanted)?;
+        if !review.shows(&proposal) {
+            let why = "nothing was started: what it would do has changed since it was shown; this is what it would do now";
+            let page = pages::review(app, &review.wanted, &proposal, Some(why));
+            return Ok((StatusCode::CONFLICT, Html(page)).into_response());
+        }
+        let wanted = review.wanted;
         let typed: Vec<String> = form.all("overwrite").map(|word| word.trim().to_owned()).collect();
         if let Some(why) = not_named(&proposal, &typed) {
             let page = pages::review(app, &wanted, &proposal, Some(&why));

@@ -74,6 +74,11 @@ impl Secrets {
         self.of("session")
     }
 
+    /// By what the review of this number is confirmed.
+    pub(crate) fn review(&self, number: u64) -> String {
+        self.of(&format!("review {number}"))
+    }
+
     /// What every form of our own pages sends along, and no page of others can read.
     pub(crate) fn form(&self) -> String {
         self.of("form")

@@ -11,7 +11,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::app::App;
+use crate::app::{Access, App};
 use crate::hosts::Hosts;
 use crate::index::IndexError;
 use crate::routes;
@@ -40,8 +40,10 @@ const RUN_END_MAX: Duration = Duration::from_secs(30);
 pub struct Settings {
     /// The address to listen on.
     pub listen: SocketAddr,
-    /// What clients have to know; `None`: anyone who reaches the address may look.
+    /// What clients have to know; `None`: nothing, where nothing can be changed.
     pub token: Option<Token>,
+    /// Whether the token is needed for what starts, stops or changes something only: who reaches the address may look.
+    pub look_without_token: bool,
     /// Whether nothing can be started, stopped or changed.
     pub read_only: bool,
     /// Names the page may be called by, beside `localhost` and addresses.
@@ -61,8 +63,8 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
-    /// An address that others reach needs a token.
-    #[error("{0} can be reached from other machines and needs a token")]
+    /// An address that others reach needs a token: other machines, and on this one other users.
+    #[error("{0} can be reached by others and needs a token")]
     NoToken(SocketAddr),
     /// The history cannot be shown.
     #[error(transparent)]
@@ -92,7 +94,8 @@ impl Listening {
     /// # Errors
     /// When it cannot be had, or needs a token; when the index of runs cannot be opened.
     pub fn open(settings: Settings, places: Places, station: Arc<dyn Station>) -> Result<Self, ServeError> {
-        if !settings.listen.ip().is_loopback() && settings.token.is_none() {
+        let harmless = settings.listen.ip().is_loopback() && settings.read_only;
+        if settings.token.is_none() && !harmless {
             return Err(ServeError::NoToken(settings.listen));
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -112,8 +115,13 @@ impl Listening {
         };
         let names = settings.host_names.iter().map(|name| name.to_ascii_lowercase());
         let hosts = Hosts { addresses, names: names.chain(["localhost".to_owned()]).collect() };
-        let how = (settings.token, settings.read_only, address.port());
-        let app = Arc::new(App::new((places, station), Secrets::new(settings.seed), how, hosts)?);
+        let how = Access {
+            token: settings.token,
+            look_without_token: settings.look_without_token,
+            read_only: settings.read_only,
+        };
+        let app =
+            Arc::new(App::new((places, station), Secrets::new(settings.seed), (how, address.port()), hosts)?);
         Ok(Listening { runtime, listener, app, address })
     }
 

@@ -1,23 +1,31 @@
 // The pages of `assay serve` as people use them.
 //
-//   node serve.cjs PLAIN READ_ONLY WITH_TOKEN TOKEN DIRECTORY BUNDLE
+//   node serve.cjs LINK READ_ONLY WITH_TOKEN TOKEN DIRECTORY BUNDLE
 //
-// three addresses of servers over the same runs, the token of the last, a directory to measure in, and an exported run.
+// three addresses of servers over the same runs, the first as the link with its token, the token of the last, a directory to measure in,
+// and an exported run.
 'use strict';
 const { test } = require(process.env.ASSAY_BROWSER_HARNESS);
 
-const [plain, readOnly, guarded, token, directory, bundle] = process.argv.slice(2);
+const [link, readOnly, guarded, token, directory, bundle] = process.argv.slice(2);
+const plain = link.replace(/\?.*/, '');
 const TEST = '4k random reads, 1 outstanding';
 
 test(async ({ open, step, axe, fits, shot, assert }) => {
   const text = (page) => page.locator('main').first().innerText();
+  // A page of somebody who has opened the link that was printed.
+  const enter = async (path, options) => {
+    const page = await open(link, options);
+    if (path) await page.goto(plain + path);
+    return page;
+  };
 
   for (const [name, path] of [
     ['history', ''], ['trend', 'trend'], ['baselines', 'baselines'], ['start', 'start'], ['import', 'import'], ['live-none', 'live'],
   ]) {
     for (const width of [1280, 390]) {
       for (const dark of [false, true]) {
-        const page = await open(plain + path, { width, dark });
+        const page = await enter(path, { width, dark });
         await axe(page, `${name}, ${width} px, ${dark ? 'dark' : 'light'}`);
         await fits(page);
         await shot(page, `${name}-${width}-${dark ? 'dark' : 'light'}`);
@@ -53,7 +61,7 @@ test(async ({ open, step, axe, fits, shot, assert }) => {
   });
 
   await step('a tag is set, found, and removed', async () => {
-    const page = await open(plain);
+    const page = await enter('');
     await page.locator('table.runs tbody th a').first().click();
     await page.getByLabel('New tag').fill('from a browser');
     await page.getByRole('button', { name: 'Add' }).click();
@@ -105,7 +113,7 @@ test(async ({ open, step, axe, fits, shot, assert }) => {
   });
 
   await step('an exported run is imported, and what is none is not', async () => {
-    const page = await open(plain, { expectErrors: true });
+    const page = await enter('', { expectErrors: true });
     const before = await page.locator('table.runs tbody tr').count();
     await page.getByRole('link', { name: 'Import a run' }).click();
     const send = async (file) => {
@@ -122,7 +130,7 @@ test(async ({ open, step, axe, fits, shot, assert }) => {
   });
 
   await step('a run is reviewed, started, watched and stopped', async () => {
-    const page = await open(plain + 'start');
+    const page = await enter('start');
     await page.getByLabel('Directory to measure in').fill(directory);
     await page.getByLabel('Tests').selectOption({ label: TEST });
     await page.getByRole('button', { name: 'Review what it would do' }).click();
@@ -148,6 +156,21 @@ test(async ({ open, step, axe, fits, shot, assert }) => {
     await page.locator('#result').click();
     await page.waitForURL('**/runs/*');
     assert.match(await page.locator('body').innerText(), /incomplete/i);
+  });
+
+  await step('without the token nothing is started or changed', async () => {
+    const page = await open(plain);
+    assert.ok(await page.locator('table.runs tbody tr').count() >= 4);
+    await page.getByRole('link', { name: 'Start a run' }).click();
+    await page.waitForURL('**/login');
+    await axe(page, 'the token, where looking needs none');
+    await page.goto(plain);
+    await page.locator('table.runs tbody th a').first().click();
+    await page.getByLabel('New tag').fill('of a stranger');
+    await page.getByRole('button', { name: 'Add' }).click();
+    await page.waitForURL('**/login');
+    await page.goto(plain);
+    assert.equal(await page.getByText('of a stranger').count(), 0);
   });
 
   await step('a wrong token is refused, the right one lets in', async () => {

@@ -109,6 +109,10 @@ fn what_a_killed_run_was_writing_is_laid_out_again() {
     fs::write(world.path().join("file"), "precious").expect("written");
     let said = world.assay(&["run", "read.toml"]).ended(2);
     assert!(said.err.contains("was killed") && said.err.contains("--destroy-data"), "{}", said.err);
+    // A plan that only reads destroys nothing: what cannot be done is laying the file out. The plan says the same.
+    assert!(said.err.contains("laid out again") && !said.err.contains("writing destroys"), "{}", said.err);
+    let planned = world.assay(&["plan", "read.toml"]).ended(2);
+    assert!(planned.err.contains("laid out again"), "{}{}", planned.out, planned.err);
     assert_eq!(fs::read(world.path().join("file")).expect("there"), b"precious");
     let said = world.assay(&["run", "read.toml", "--json", "--destroy-data", "file"]).ended(0);
     assert!(said.out.contains("laid out"), "{}{}", said.out, said.err);

@@ -306,8 +306,33 @@ fn a_full_file_system_keeps_the_old_file_and_no_half_of_the_new_one() {
 #[test]
 fn a_baseline_is_replaced_with_force_only() {
     let world = world();
-    said(&world, &["baseline", "save", "mine", "RUN"], "", &[]).ended(0);
-    let said = |more: &[&str]| said(&world, &["baseline", "save", "mine", "RUN"], "", more);
+    said(&world, &["baseline", "save", "mine", "RUN", "--anyway"], "", &[]).ended(0);
+    let said = |more: &[&str]| said(&world, &["baseline", "save", "mine", "RUN", "--anyway"], "", more);
     assert!(said(&[]).ended(2).err.contains("mine"));
     said(&["--force"]).ended(0);
+}
+
+#[test]
+fn what_replaces_a_file_of_assay_is_of_its_kind() {
+    let world = World::new();
+    let run = path_text(&measured().run_directories()[0]).to_owned();
+    let assay = |words: &[&str]| {
+        let words: Vec<&str> =
+            words.iter().map(|word| if *word == "RUN" { run.as_str() } else { word }).collect();
+        world.assay(&words)
+    };
+    let (csv, tar): (&[&str], &[&str]) =
+        (&["report", "RUN", "--csv", "file"], &["runs", "export", "RUN", "file"]);
+    let page: &[&str] = &["report", "RUN", "--html", "file"];
+    for (first, second) in [(csv, tar), (tar, csv), (page, csv), (csv, page)] {
+        let _ = fs::remove_file(world.path().join("file"));
+        assay(first).ended(0);
+        let before = fs::read(world.path().join("file")).expect("written");
+        let said = assay(second).ended(2);
+        assert!(said.err.contains("of another kind") && said.err.contains("--force"), "{}", said.err);
+        assert_eq!(fs::read(world.path().join("file")).expect("there"), before);
+        // Its own kind it replaces.
+        assay(first).ended(0);
+        assay(&[second, &["--force"]].concat()).ended(0);
+    }
 }

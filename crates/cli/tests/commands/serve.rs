@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ChildStderr, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,10 @@ use crate::world::{Said, TEST, World, path_text, signal, wait_for};
 struct Server {
     address: SocketAddr,
     child: Started,
+    /// The token that it printed, which requests have then.
+    token: Option<String>,
+    /// What it says more goes nowhere, and is no error.
+    _said: Option<BufReader<ChildStderr>>,
 }
 
 const TOKEN: &str = "0123456789abcdef-of-tests";
@@ -31,7 +35,33 @@ impl Server {
         let out = child.stdout.take().expect("its stdout");
         BufReader::new(out).read_line(&mut line).expect("an address");
         let address = line.trim().trim_start_matches("http://").trim_end_matches('/');
-        Server { address: address.parse().unwrap_or_else(|_| panic!("{line}")), child }
+        let address = address.parse().unwrap_or_else(|_| panic!("{line}"));
+        let prints = !words.iter().any(|word| ["--token-file", "--read-only"].contains(word));
+        let mut said = child.stderr.take().map(BufReader::new).filter(|_| prints);
+        let token = said.as_mut().map(|said| {
+            let mut line = String::new();
+            while !line.contains("?token=") {
+                line.clear();
+                assert!(said.read_line(&mut line).expect("its stderr") > 0, "a link with the token");
+            }
+            line.trim().rsplit('=').next().unwrap_or_default().to_owned()
+        });
+        Server { address, child, token, _said: said }
+    }
+
+    /// The link that it printed for who may change something.
+    fn link(&self) -> String {
+        format!("{}?token={}", self.url(), self.token.as_deref().unwrap_or_default())
+    }
+
+    /// The same server for somebody who has not seen the token.
+    fn stranger(mut self) -> Server {
+        self.token = None;
+        self
+    }
+
+    fn bearer(&self) -> String {
+        self.token.as_ref().map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"))
     }
 
     fn url(&self) -> String {
@@ -51,8 +81,10 @@ impl Server {
 
     fn get_with(&self, path: &str, headers: &str) -> String {
         let host = self.address;
+        let own = self.bearer();
         self.raw(
-            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n").as_bytes(),
+            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{own}{headers}\r\n")
+                .as_bytes(),
         )
     }
 
@@ -68,8 +100,9 @@ impl Server {
 
     fn post_with(&self, path: &str, headers: &str, form: &str) -> String {
         let (host, length) = (self.address, form.len());
+        let own = self.bearer();
         let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{own}{headers}\
              Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n{form}"
         );
         self.raw(head.as_bytes())
@@ -77,10 +110,15 @@ impl Server {
 
     /// The secret of its forms.
     fn secret(&self) -> String {
-        let page = self.get("/start");
-        let field = page.split("name=\"form\" value=\"").nth(1).expect("a form");
-        field.split('"').next().unwrap_or_default().to_owned()
+        hidden(&self.get("/start"), "form")
     }
+}
+
+/// The hidden field of a form.
+#[track_caller]
+fn hidden(page: &str, name: &str) -> String {
+    let field = page.split(&format!("name=\"{name}\" value=\"")).nth(1).expect("a field");
+    field.split('"').next().unwrap_or_default().to_owned()
 }
 
 fn status(answer: &str) -> u16 {
@@ -191,9 +229,9 @@ fn a_huge_body_is_refused() {
     let server = Server::start(&HISTORY, &[]);
     is(&server.post("/start", &"a".repeat(200_000)), 413);
     // One that does not say how large it is.
-    let host = server.address;
+    let (host, own) = (server.address, server.bearer());
     let mut request = format!(
-        "POST /start HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nConnection: close\r\n\
+        "POST /start HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nConnection: close\r\n{own}\
          Transfer-Encoding: chunked\r\n\r\n"
     );
     for _ in 0..100 {
@@ -211,12 +249,12 @@ fn a_huge_body_is_refused() {
 #[test]
 fn a_slow_client_is_let_go() {
     let server = Server::start(&HISTORY, &[]);
-    let host = server.address;
+    let (host, own) = (server.address, server.bearer());
     let begun = Instant::now();
     let slow = [
         // A body that does not come.
         format!(
-            "POST /start HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nConnection: close\r\nContent-Length: 1000\r\n\r\na"
+            "POST /start HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nConnection: close\r\n{own}Content-Length: 1000\r\n\r\na"
         ),
         // A head that does not end.
         format!("GET / HTTP/1.1\r\nHost: {host}\r\n"),
@@ -294,9 +332,10 @@ fn form_with_file(secret: &str, content: &[u8]) -> Vec<u8> {
 impl Server {
     fn upload(&self, headers: &str, body: &[u8]) -> String {
         let head = format!(
-            "POST /import HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}\
+            "POST /import HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{}{headers}\
              Content-Type: multipart/form-data; boundary=bound\r\nContent-Length: {}\r\n\r\n",
             self.address,
+            self.bearer(),
             body.len()
         );
         self.raw(&[head.as_bytes(), body].concat())
@@ -393,7 +432,37 @@ fn tokens_are_not_weak_and_not_for_all_to_read() {
     std::thread::sleep(Duration::from_millis(300));
     signal(&child, rustix::process::Signal::INT);
     let said = Said::of(child.wait_with_output().expect("ended")).ended(0);
-    assert!(said.err.contains("token: ") && said.err.contains("not encrypted"), "{}", said.err);
+    assert!(said.err.contains("/?token=") && said.err.contains("not encrypted"), "{}", said.err);
+}
+
+/// Another user of the machine reaches 127.0.0.1, too, and reads the secret of the forms there.
+#[test]
+fn who_has_not_the_token_looks_and_changes_nothing() {
+    let world = World::new();
+    let file = world.path().join("given.tar");
+    HISTORY.assay(&["runs", "export", "last", path_text(&file)]).ended(0);
+    let bundle = fs::read(&file).expect("a bundle");
+    world.assay(&["import", path_text(&file)]).ended(0);
+    let server = Server::start(&world, &[]).stranger();
+    let id = &ids(&world)[0];
+    for path in ["/", "/live", "/metrics", &format!("/runs/{id}"), "/trend", "/baselines"] {
+        is(&server.get(path), 200);
+    }
+    let secret = hidden(&server.get(&format!("/runs/{id}")), "form");
+    let form = format!("form={secret}&run={id}&tag=x&do=add&name=x&directory={}", path_text(&world.data()));
+    for path in ["/start", "/start/review", "/live/stop", "/tags", "/baselines"] {
+        is(&server.post(path, &form), 401);
+    }
+    let own = format!("Origin: http://{}\r\n", server.address);
+    is(&server.upload(&own, &form_with_file(&secret, &bundle)), 401);
+    // What leads there looks at targets, and asks who it is first.
+    for path in ["/start", &format!("/start?run={id}"), "/import"] {
+        is(&server.get(path), 401);
+        let asked = server.get_with(path, "Accept: text/html\r\n");
+        assert!(status(&asked) == 303 && asked.contains("location: /login"), "{asked}");
+    }
+    is(&server.get("/?token=0123456789abcdef"), 401);
+    assert!(!server.get("/").contains(">x<"), "no tag was given");
 }
 
 #[test]
@@ -474,9 +543,12 @@ fn what_would_be_overwritten_has_to_be_named() {
     let review = server.get(&format!("/start?run={id}"));
     is(&review, 200);
     assert!(review.contains("Data will be destroyed"), "{review}");
-    let base = format!("form={}&run={id}", server.secret());
+    let secret = server.secret();
+    let mut base = format!("form={secret}&review={}", hidden(&review, "review"));
     for typed in ["", "&overwrite=", "&overwrite=yes", "&overwrite=%2Fdev%2Fsda"] {
-        is(&server.post("/start", &format!("{base}{typed}")), 400);
+        let answer = server.post("/start", &format!("{base}{typed}"));
+        is(&answer, 400);
+        base = format!("form={secret}&review={}", hidden(&answer, "review"));
     }
     assert_eq!(fs::read(&target).expect("the file"), precious, "nothing was written");
     let named = format!("{base}&overwrite={}", path_text(&target).replace('/', "%2F"));
@@ -497,8 +569,14 @@ fn one_run_at_a_time_is_watched_and_stopped() {
     is(&review, 200);
     assert!(world.run_directories().is_empty(), "nothing is made before it was confirmed");
     is(&server.post("/start/review", &form.replace(&data, "nosuch")), 400);
-    is(&server.post("/start", &form), 303);
+    // What was not shown is not started, whatever a form says beside.
     is(&server.post("/start", &form), 409);
+    assert!(world.run_directories().is_empty());
+    let confirmed = format!("{}&review={}", form.replace(&data, "%2Fetc"), hidden(&review, "review"));
+    let other = hidden(&server.post("/start/review", &form), "review");
+    is(&server.post("/start", &confirmed), 303);
+    is(&server.post("/start", &confirmed), 409);
+    is(&server.post("/start", &format!("{form}&review={other}")), 409);
     wait_for("figures", || server.get("/live").contains("p99 completion"));
     let metrics = server.get("/metrics");
     assert!(metrics.contains("assay_live 1\n") && metrics.contains("assay_live_iops "), "{metrics}");
@@ -558,6 +636,6 @@ fn the_pages_in_a_browser() {
     let data = world.data();
     browser.run(
         &script,
-        &[&plain.url(), &read_only.url(), &guarded.url(), TOKEN, path_text(&data), path_text(&bundle)],
+        &[&plain.link(), &read_only.url(), &guarded.url(), TOKEN, path_text(&data), path_text(&bundle)],
     );
 }

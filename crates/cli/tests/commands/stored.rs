@@ -105,8 +105,22 @@ fn a_run_goes_into_formats_of_other_programs() {
 fn a_run_is_given_away_and_stored_elsewhere() {
     let world = measured();
     let host = world.only_run()["environment"]["machine"]["hostname"].as_str().map(str::to_owned);
-    world.assay(&["runs", "export", "last", "given.tar", "--without-host"]).ended(0);
+    let said = world.assay(&["runs", "export", "last", "given.tar", "--without-host"]).ended(0);
+    assert!(said.err.contains("the file still tells ") && said.err.contains("kernel "), "{}", said.err);
+    let nameless = World::new();
+    let given = path_text(&world.path().join("given.tar")).to_owned();
+    nameless.assay(&["import", &given]).ended(0);
+    let run = nameless.only_run();
+    let text = run.to_string();
+    assert!(run["names_removed"] == true && !text.contains(path_text(world.path())), "{text}");
+    assert_eq!(run["phases"][0]["jobs"][0]["iops"], world.only_run()["phases"][0]["jobs"][0]["iops"]);
+    nameless.assay(&["check", "last"]).code.expect("ended");
+    // At home both are one run, and what is said tells them apart.
+    let beside = world.assay(&["import", "given.tar"]).ended(0);
+    assert!(beside.err.contains("the same run without them"), "{}", beside.err);
     world.assay(&["runs", "export", "last", "given.tar"]).ended(0);
+    let beside = nameless.assay(&["import", &given]).ended(0);
+    assert!(beside.err.contains("the same run with them"), "{}", beside.err);
     let bytes = fs::read(world.path().join("given.tar")).expect("written");
     let other = World::new();
     fs::write(other.path().join("given.tar"), &bytes).expect("written");
@@ -183,8 +197,8 @@ fn baselines_are_saved_listed_shown_compared_with_and_removed() {
     world.quick(&[]).ended(0);
     let listed = world.assay(&["baseline", "list"]).ended(0).out;
     assert!(listed.contains("HDD") || listed.contains("hdd"), "the built-in ones are there: {listed}");
-    world.assay(&["baseline", "save", "mine", "last"]).ended(0);
-    let twice = world.assay(&["baseline", "save", "mine", "last"]).ended(2);
+    world.assay(&["baseline", "save", "mine", "last", "--anyway"]).ended(0);
+    let twice = world.assay(&["baseline", "save", "mine", "last", "--anyway"]).ended(2);
     assert!(twice.err.contains("mine"), "{}", twice.err);
     assert!(world.assay(&["baseline", "list"]).ended(0).out.contains("mine"));
     let shown = world.assay(&["baseline", "show", "mine"]).ended(0).out;
@@ -207,13 +221,56 @@ fn runs_are_removed_one_by_one_and_nothing_else() {
     fs::write(pretender.join("run.json"), "{}").expect("written");
     let said = world.assay(&["runs", "rm", "runs/photos"]);
     assert!(said.code != Some(0) && pretender.join("run.json").exists(), "{}", said.err);
-    world.assay(&["runs", "rm", "last"]).code.expect("ended");
+    world.assay(&["runs", "rm", "last", "--yes"]).code.expect("ended");
     fs::remove_dir_all(&pretender).expect("removed");
     if directory.exists() {
-        world.assay(&["runs", "rm", "last"]).ended(0);
+        world.assay(&["runs", "rm", "last", "--yes"]).ended(0);
     }
     assert!(!directory.exists());
     assert!(world.assay(&["runs"]).ended(0).out.contains("no runs in"));
+}
+
+#[test]
+fn what_is_removed_is_named_well() {
+    let world = World::new();
+    let given = world.path().join("given.tar");
+    measured().assay(&["runs", "export", "last", path_text(&given)]).ended(0);
+    world.assay(&["import", "given.tar"]).ended(0);
+    let directory = world.run_directories().pop().expect("a run");
+    let id = world.only_run()["id"].as_str().expect("an id").to_owned();
+    for short in [&id[..1], &id[..3], "202"] {
+        let said = world.assay(&["runs", "rm", short]).ended(2);
+        assert!(said.err.contains("too short") && said.err.contains("4 characters"), "{}", said.err);
+    }
+    let said = world.assay(&["runs", "rm", "last"]).ended(2);
+    assert!(said.err.contains(&id) && said.err.contains("--yes"), "{}", said.err);
+    assert!(directory.exists());
+    world.assay(&["runs", "rm", &id[..4]]).ended(0);
+    assert!(!directory.exists());
+}
+
+#[test]
+fn what_cannot_be_believed_is_a_baseline_only_for_who_insists() {
+    let world = World::new();
+    let given = world.path().join("given.tar");
+    measured().assay(&["runs", "export", "last", path_text(&given)]).ended(0);
+    world.assay(&["import", "given.tar"]).ended(0);
+    let file = world.run_directories().pop().expect("a run").join("run.json");
+    for (verdict, code) in [("valid", 0), ("suspect", 0), ("invalid", 2), ("incomplete", 2)] {
+        let mut run = world.only_run();
+        run["verdict"] = verdict.into();
+        fs::write(&file, run.to_string()).expect("written");
+        let said = world.assay(&["baseline", "save", verdict, "last"]).ended(code);
+        assert_eq!(said.err.contains(&format!("is {verdict}")), verdict != "valid", "{}", said.err);
+        if code != 0 {
+            assert!(said.err.contains("--anyway"), "{}", said.err);
+            let said = world.assay(&["baseline", "save", verdict, "last", "--anyway"]).ended(0);
+            assert!(said.err.contains(&format!("is {verdict}")), "{}", said.err);
+        }
+        let listed = world.assay(&["baseline", "list"]).ended(0).out;
+        let row = listed.lines().find(|line| line.trim_start().starts_with(verdict)).expect("a row");
+        assert!(row.trim_end().ends_with(verdict), "{listed}");
+    }
 }
 
 #[test]
@@ -270,10 +327,8 @@ fn a_run_that_is_going_is_not_removed() {
     let mut child = world.start_measuring();
     let directory = world.run_directories().pop().expect("a run");
     let before = entries(&directory);
-    let refused: Vec<Said> = [["runs", "rm", "last"], ["runs", "recover", "last"]]
-        .iter()
-        .map(|words| world.assay(words))
-        .collect();
+    let refused: [Said; 2] =
+        [world.assay(&["runs", "rm", "last", "--yes"]), world.assay(&["runs", "recover", "last"])];
     let after = entries(&directory);
     crate::world::signal(&child, rustix::process::Signal::KILL);
     child.wait().expect("ended");
@@ -282,7 +337,7 @@ fn a_run_that_is_going_is_not_removed() {
         assert!(said.err.contains("still going") && said.err.contains(path_text(&directory)), "{}", said.err);
     }
     assert_eq!(before, after);
-    world.assay(&["runs", "rm", "last"]).ended(0);
+    world.assay(&["runs", "rm", "last", "--yes"]).ended(0);
     assert!(!directory.exists());
 }
 
@@ -307,7 +362,7 @@ fn files_with_a_runs_names_are_removed_only_where_they_are_a_runs() {
     let mut edited = fs::read_to_string(&page).expect("a page");
     edited.push_str("<!-- my notes -->");
     fs::write(&page, &edited).expect("written");
-    let said = world.assay(&["runs", "rm", "last"]).ended(1);
+    let said = world.assay(&["runs", "rm", "last", "--yes"]).ended(1);
     assert!(said.err.contains("report.html: not as Assay wrote it"), "{}", said.err);
     assert_eq!(fs::read_to_string(&page).expect("there"), edited);
     assert_eq!(entries(&run), [page]);
@@ -317,13 +372,13 @@ fn files_with_a_runs_names_are_removed_only_where_they_are_a_runs() {
 fn baselines_are_regular_files() {
     let world = World::new();
     world.quick(&[]).ended(0);
-    let saved = world.assay(&["baseline", "save", "mine", "last"]).ended(0).out;
+    let saved = world.assay(&["baseline", "save", "mine", "last", "--anyway"]).ended(0).out;
     let path = std::path::PathBuf::from(saved.trim().split_once(" in ").expect("a path").1);
     let (kept, pipe) = (world.path().join("kept.json"), path.with_file_name("pipe.json"));
     fs::rename(&path, &kept).expect("moved");
     symlink(&kept, &path).expect("linked");
     let bytes = fs::read(&kept).expect("there");
-    let said = world.assay(&["baseline", "save", "mine", "last", "--force"]).ended(2);
+    let said = world.assay(&["baseline", "save", "mine", "last", "--anyway", "--force"]).ended(2);
     assert!(said.err.contains("not a regular file"), "{}", said.err);
     assert!(path.is_symlink() && fs::read(&kept).expect("there") == bytes);
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status_in_time().expect("mkfifo").success());
@@ -339,7 +394,7 @@ fn baselines_are_regular_files() {
 fn baselines_are_kept_beside_the_runs_and_are_none() {
     let world = World::new();
     world.quick(&[]).ended(0);
-    world.assay(&["baseline", "save", "mine", "last"]).ended(0);
+    world.assay(&["baseline", "save", "mine", "last", "--anyway"]).ended(0);
     assert!(world.runs().join("baselines/mine.json").is_file());
     let listed = json(&world.assay(&["runs", "--json"]).ended(0).out);
     assert_eq!(listed["runs"].as_array().map(Vec::len), Some(1), "{listed}");

@@ -137,7 +137,7 @@ fn write_all(
         if name.contains('/') || matches!(name.as_str(), "" | "." | "..") {
             return Err(OutputError::failed(option, &path.join(name), io::ErrorKind::InvalidFilename.into()));
         }
-        outputs.existing(directory, OsStr::new(name)).map_err(refused)?;
+        outputs.existing(option, directory, OsStr::new(name)).map_err(refused)?;
     }
     for (name, text) in files {
         let failed = |error: io::Error| OutputError::failed(option, &path.join(name), error);

@@ -54,6 +54,8 @@ pub enum Reason {
     OtherOwner,
     /// Assay did not write it, or it was changed since.
     Foreign,
+    /// Assay wrote it, as something else than what is to be written now.
+    OtherKind,
     /// The directory holds what Assay did not write.
     ForeignDirectory,
     /// Something took the name while the file was being written.
@@ -132,6 +134,10 @@ impl fmt::Display for Reason {
             Reason::Foreign => f.write_str(
                 "the file exists, and Assay did not write it or it was changed since; name another file, or \
                  replace it with --force",
+            ),
+            Reason::OtherKind => f.write_str(
+                "the file exists, and is of another kind than what would be written; name another file, or replace it \
+                 with --force",
             ),
             Reason::ForeignDirectory => f.write_str(
                 "the directory is not empty, and Assay did not make it; name a new or empty directory, or write \

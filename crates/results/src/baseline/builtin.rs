@@ -57,6 +57,7 @@ fn stb_hdd() -> Baseline {
             date: "published with version 2.1.0".to_owned(),
             source: "storage-tuner-benchmark 2.1.0-rc1, figures published by its author".to_owned(),
             run_id: None,
+            verdict: None,
         },
         footnotes: owned([
             "HDD: a 6 TB SATA disk measured by the author of storage-tuner-benchmark with its write cache on and the \

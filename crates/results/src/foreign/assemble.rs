@@ -85,6 +85,7 @@ pub fn assemble(found: Found, text: &str) -> Run {
         phases.push(phase);
     }
     let mut run = Run {
+        names_removed: false,
         going: false,
         hosts: Vec::new(),
         schema: SCHEMA.to_owned(),

@@ -65,17 +65,15 @@ pub fn is_bundle(head: &[u8]) -> bool {
     head.starts_with(MANIFEST_FILE.as_bytes())
 }
 
-/// The bundle of a stored run. Without host names, the names of its hosts are replaced by `host-1`, `host-2` and so on in everything that
-/// is told of the run, and its journal, which has them as well, stays behind; paths and other words are not looked into.
+/// The bundle of a stored run. Without host, what identifies its machines and who used them is dropped or replaced by numbers in
+/// everything that is told of the run, and its journal, which has it as well, stays behind. [`what_remains`] says what is still told.
 ///
 /// # Errors
 /// When a file cannot be read, or all of them are too large.
 pub fn export_run(directory: &Path, run: &Run, without_host: bool) -> Result<Vec<u8>, BundleError> {
     let refused = |error: serde_json::Error| BundleError::Refused(error.to_string());
-    let mut value = serde_json::to_value(run).map_err(refused)?;
-    if without_host {
-        anonymous::remove_names(&mut value, &anonymous::names_of(run));
-    }
+    let value = if without_host { anonymous::document(run) } else { serde_json::to_value(run) };
+    let value = value.map_err(refused)?;
     let plan = serde_json::to_vec_pretty(&value["plan"]).map_err(refused)?;
     let mut files = vec![
         (RUN_FILE.to_owned(), serde_json::to_vec(&value).map_err(refused)?),
@@ -104,6 +102,11 @@ pub fn export_run(directory: &Path, run: &Run, without_host: bool) -> Result<Vec
         return Err(BundleError::TooLarge);
     }
     Ok(tar::write(&files))
+}
+
+/// What a bundle without host still tells of the machine and its user, as the end of a sentence.
+pub fn what_remains(run: &Run) -> String {
+    anonymous::what_remains(run)
 }
 
 /// A file of the run; `None`: it has none.

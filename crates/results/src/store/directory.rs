@@ -189,7 +189,7 @@ pub(crate) fn write_json_atomically(
 }
 
 /// The word for the newest run.
-const NEWEST: &str = "last";
+pub const NEWEST: &str = "last";
 /// A longer `run.json` is not held in memory as text besides what is read of it: that of a day has some hundred MiB.
 const STREAMED_MIN: u64 = 16 << 20;
 

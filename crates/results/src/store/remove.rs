@@ -30,6 +30,9 @@ const FILES: [&str; 8] = [
     JOURNAL_FILE,
 ];
 
+/// A run is not removed by fewer characters of its name.
+const NAME_CHARS_MIN: usize = 4;
+
 /// What removing a run did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Removal {
@@ -154,7 +157,15 @@ fn name_in(root: &Path, wanted: &str) -> Result<OsString, StoreError> {
     let foreign = || StoreError::NotARunOf { wanted: path.to_owned(), root: root.to_owned() };
     if !wanted.contains('/') {
         let dirs = directories(root)?.into_iter();
+        let exact = |dir: &RunDir| dir.id() == wanted || dir.name() == wanted;
         let dirs: Vec<RunDir> = dirs.filter(|dir| has_name_of_a_run(OsStr::new(dir.name()))).collect();
+        let short = !wanted.is_empty() && wanted.chars().count() < NAME_CHARS_MIN;
+        if short
+            && dirs.iter().any(|dir| dir.id().starts_with(wanted) || dir.name().starts_with(wanted))
+            && !dirs.iter().any(exact)
+        {
+            return Err(StoreError::TooShort(wanted.to_owned()));
+        }
         return match choose(root, dirs, wanted) {
             Ok(dir) => Ok(dir.path().file_name().unwrap_or_default().to_owned()),
             // A name of something that is there deserves more than that nothing has it.

@@ -93,7 +93,8 @@ pub(crate) fn error(app: &App, status: StatusCode, why: &str) -> (StatusCode, Ht
 pub(crate) fn login(app: &App, wrong: bool) -> String {
     let body = html! {
         h1 { "Token needed" }
-        p { "'assay serve' printed it when it was started." }
+        p { "'assay serve' printed it when it was started, in a link that lets in." }
+        @if app.look_without_token { p { "Starting, stopping and changing runs needs it. " a href="/" { "Looking" } " does not." } }
         @if wrong { p role="alert" .remark { "That is not the token." } }
         form .fields method="post" action="/login" {
             (secret(app))

@@ -3,6 +3,7 @@
 use assay_report::quick::Reference;
 use assay_results::Run;
 use assay_results::compare::Comparison;
+use assay_results::store::what_remains;
 use maud::{Markup, html};
 
 use super::layout::{address, framed, secret};
@@ -27,6 +28,7 @@ pub(crate) fn run_page(app: &App, shown: &RunPage<'_>) -> String {
 fn actions(app: &App, shown: &RunPage<'_>) -> Markup {
     let stored = shown.stored;
     let at = |what: &str| format!("/runs/{}/{what}", stored.id);
+    let remains = format!("it still tells {}", what_remains(shown.run));
     let trend =
         [("plan", stored.name.as_str()), ("host", stored.host.as_str()), ("target", stored.target.as_str())];
     html! {
@@ -34,7 +36,7 @@ fn actions(app: &App, shown: &RunPage<'_>) -> Markup {
             @if shown.run.going { p role="status" .remark { "This run is being recorded: what there is of it so far." } }
             ul .links {
                 @if stored.state == "done" { li { a href=(address("/trend", &trend)) { "Trend" } } }
-                li { a href=(at("bundle")) download { "Download" } " " a .small href=(at("bundle?without_host=1")) download { "without host names" } }
+                li { a href=(at("bundle")) download { "Download" } " " a .small href=(at("bundle?without_host=1")) download title=(remains) { "without names of the machine" } }
                 li { a href=(at("run.json")) download { "JSON" } }
                 @if !app.read_only && stored.state == "done" {
                     li { a href=(address("/start", &[("run", &stored.id)])) { "Run this plan again" } }

@@ -1,10 +1,11 @@
 //! Starting a run: what is wanted, then what it would do, and the consent.
 
 use assay_report::format;
-use maud::{Markup, html};
+use maud::html;
 
 use super::layout::{Place, page, secret};
 use crate::app::App;
+use crate::form::REVIEW_FIELD;
 use crate::station::{Proposal, SeriesOffer, Wanted};
 
 /// The first step: a series and a directory; or the plan of a stored run, which leads to the second at once.
@@ -44,6 +45,7 @@ pub(crate) fn start(
 
 /// The second step: what would be done, and the button that does it.
 pub(crate) fn review(app: &App, wanted: &Wanted, proposal: &Proposal, refused: Option<&str>) -> String {
+    let word = app.reviews.show(&app.secrets, wanted, proposal);
     let overwritten: Vec<_> = proposal.targets.iter().filter(|target| target.overwrites.is_some()).collect();
     let body = html! {
         h1 { "Start " (proposal.title) "?" }
@@ -59,7 +61,7 @@ pub(crate) fn review(app: &App, wanted: &Wanted, proposal: &Proposal, refused: O
         ul { @for target in &proposal.targets { li { code { (target.path) } ": " (target.what) } } }
         form .fields method="post" action="/start" {
             (secret(app))
-            (fields(wanted))
+            input type="hidden" name=(REVIEW_FIELD) value=(word);
             @if !overwritten.is_empty() {
                 fieldset .danger {
                     legend { "Data will be destroyed" }
@@ -81,15 +83,4 @@ pub(crate) fn review(app: &App, wanted: &Wanted, proposal: &Proposal, refused: O
 fn capital(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().collect::<String>() + letters.as_str())
-}
-
-/// What was wanted, for the second step.
-fn fields(wanted: &Wanted) -> Markup {
-    let field = |name: &str, value: &str| html! { input type="hidden" name=(name) value=(value); };
-    match wanted {
-        Wanted::Quick { directory, series, test } => html! {
-            (field("directory", directory)) (field("series", series)) (field("test", test.as_deref().unwrap_or_default()))
-        },
-        Wanted::Plan(plan) => field("run", &plan.run),
-    }
 }
