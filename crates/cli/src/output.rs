@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
-use assay_host::output::{self, OutputError, OutputFile, OutputLocation};
+use assay_host::output::{self, IsOfKind, OutputError, OutputFile, OutputLocation};
 use assay_report::visible_lines;
 use assay_results::store;
 
@@ -16,7 +16,7 @@ use crate::input;
 pub(crate) const FLATFILE: &str = "flatfile.html";
 
 /// What the file that an option replaces begins as, where documents can be told apart.
-const KINDS: [(&str, fn(&[u8]) -> bool); 5] = [
+const KINDS: [(&str, IsOfKind); 5] = [
     ("--csv", is_table),
     ("--html", |head| head.starts_with(b"<")),
     ("--fio-json", is_document),
@@ -67,13 +67,13 @@ impl Outputs {
     }
 
     /// The same where what the output `option` replaces must begin as `is_of_it` says.
-    pub(crate) fn of_kind(mut self, option: &'static str, is_of_it: fn(&[u8]) -> bool) -> Self {
+    pub(crate) fn of_kind(mut self, option: &'static str, is_of_it: IsOfKind) -> Self {
         self.rules = self.rules.of_kind(option, is_of_it);
         self
     }
 
     /// The same where files that begin as `former` says may be replaced, too.
-    pub(crate) fn replacing(&self, former: fn(&[u8]) -> bool) -> Self {
+    pub(crate) fn replacing(&self, former: IsOfKind) -> Self {
         Outputs { rules: self.rules.replacing(former), on_stdout: self.on_stdout.clone() }
     }
 

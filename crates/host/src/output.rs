@@ -35,14 +35,17 @@ fn identity(stat: &Stat) -> Identity {
     (stat.st_dev, stat.st_ino)
 }
 
+/// Whether a file that begins so is of a kind.
+pub type IsOfKind = fn(&[u8]) -> bool;
+
 /// What one command reads and writes.
 #[derive(Debug, Clone, Default)]
 pub struct Outputs {
     force: bool,
     /// Whether a file that begins so may be replaced like one of ours.
-    former: Option<fn(&[u8]) -> bool>,
+    former: Option<IsOfKind>,
     /// What a file that an option replaces must begin as.
-    kinds: Vec<(&'static str, fn(&[u8]) -> bool)>,
+    kinds: Vec<(&'static str, IsOfKind)>,
     inputs: Vec<Identity>,
     inputs_to_be: Vec<Name>,
     checked: Vec<(Name, String)>,
@@ -60,14 +63,14 @@ impl Outputs {
     /// The same where a file may be replaced, too, that begins as `former` says: one that a script had another tool write, and
     /// now has Assay write in its place. Of each file at most [`FORMER_BYTES_MAX`] bytes are looked at.
     #[must_use]
-    pub fn replacing(&self, former: fn(&[u8]) -> bool) -> Self {
+    pub fn replacing(&self, former: IsOfKind) -> Self {
         Outputs { former: Some(former), ..self.clone() }
     }
 
     /// The same where a file that `option` replaces is of the kind that it writes: of a kind that `is_of_it` does not know by its
     /// beginning, at most [`FORMER_BYTES_MAX`] bytes, it is left as it is without `force`. A file without content is of every kind.
     #[must_use]
-    pub fn of_kind(mut self, option: &'static str, is_of_it: fn(&[u8]) -> bool) -> Self {
+    pub fn of_kind(mut self, option: &'static str, is_of_it: IsOfKind) -> Self {
         self.kinds.push((option, is_of_it));
         self
     }
