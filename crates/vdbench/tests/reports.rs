@@ -2,7 +2,7 @@
 
 use assay_vdbench::vdbench_files;
 
-use assay_results::samples::{curve_run, intervals_of, mixed_run};
+use assay_results::samples::{curve_run, intervals_of, job, mixed_run, op, phase, run};
 use assay_workload::operation::{Counted, OpId};
 
 fn mixed() -> Vec<(String, String)> {
@@ -159,4 +159,23 @@ fn a_phase_too_short_for_counters_has_the_processors_of_its_own_threads() {
     let files = vdbench_files(&run, &[]);
     let average = average_of(&files, "avg_1-1");
     assert_eq!(average[average.len() - 2..], ["40.0", "30.0"], "{average:?}");
+}
+
+/// Two jobs of 1,000 I/Os a second, one behind the other, are 1,000 a second, and not 2,000.
+#[test]
+fn an_average_is_over_the_time_of_all_jobs() {
+    let one = |start_s: u64| {
+        let mut job = job("load", "", "read", op(1000.0, 4096, 1_000_000, 1.0), 1, 1);
+        job.evidence.measured_start_ns = start_s * 1_000_000_000;
+        job.evidence.measured_ns = 1_000_000_000;
+        job
+    };
+    let run = run("late", "", vec![phase("p", vec![one(0), one(1)])]);
+    let files = vdbench_files(&run, &[]);
+    let line = text(&files, "flatfile.html")
+        .lines()
+        .find(|line| line.contains(" avg_") && !line.starts_with('*'))
+        .expect("an average");
+    assert!(line.split_whitespace().any(|word| word == "1000"), "{line}");
+    assert!(!line.contains(" 2000 "), "{line}");
 }

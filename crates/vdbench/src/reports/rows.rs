@@ -94,6 +94,11 @@ impl Side {
         Side { per_s: op.iops, bytes_per_s: op.bytes_per_s, response: Moments::of_summary(&op.completion_ns) }
     }
 
+    /// Over a time of which this was a share.
+    fn times(self, share: f64) -> Self {
+        Side { per_s: self.per_s * share, bytes_per_s: self.bytes_per_s * share, ..self }
+    }
+
     pub(super) fn plus(self, other: Side) -> Self {
         Side {
             per_s: self.per_s + other.per_s,
@@ -320,13 +325,16 @@ fn rows(
 }
 
 fn average(phase: &PhaseResult, end: Moment, label: String, busy: Option<f64>) -> Row {
+    let span_ns = span_ns(phase);
+    let share = |job: &JobResult| share_of_time(job, span_ns);
     let sum = |of: fn(&JobResult) -> &Option<OpResult>| {
-        let sides = phase.jobs.iter().filter_map(|job| of(job).as_ref()).map(Side::of_result);
+        let sides =
+            phase.jobs.iter().filter_map(|job| Some(Side::of_result(of(job).as_ref()?).times(share(job))));
         sides.fold(Side::default(), Side::plus)
     };
     let (read, write) = (sum(|job| &job.read), sum(|job| &job.write).plus(sum(|job| &job.trim)));
     let transfers = read.plus(write);
-    let totals = phase.jobs.iter().map(|job| Side::of_result(&job.total));
+    let totals = phase.jobs.iter().map(|job| Side::of_result(&job.total).times(share(job)));
     let all = totals.fold(Side::default(), Side::plus);
     Row {
         end,
@@ -338,9 +346,25 @@ fn average(phase: &PhaseResult, end: Moment, label: String, busy: Option<f64>) -
             bytes_per_s: (all.bytes_per_s - transfers.bytes_per_s).max(0.0),
             response: all.response.minus(transfers.response),
         },
-        queue_depth: phase.jobs.iter().map(|job| job.outstanding_io_mean).sum(),
+        queue_depth: phase.jobs.iter().map(|job| job.outstanding_io_mean * share(job)).sum(),
         cpu: busy.map(|busy| (busy, busy * kernel_share(&phase.jobs))),
     }
+}
+
+/// From the start of the first job's measured part to the end of the last one's; 0 where that is not known of all.
+fn span_ns(phase: &PhaseResult) -> u64 {
+    let parts = || phase.jobs.iter().map(|job| &job.evidence);
+    if parts().any(|evidence| evidence.measured_ns == 0) {
+        return 0;
+    }
+    let start = parts().map(|evidence| evidence.measured_start_ns).min().unwrap_or(0);
+    let end = parts().map(|evidence| evidence.measured_start_ns.saturating_add(evidence.measured_ns)).max();
+    end.unwrap_or(0).saturating_sub(start)
+}
+
+/// The share of the phase in which a job was measured: a rate that held for half of it is half a rate of the whole.
+fn share_of_time(job: &JobResult, span_ns: u64) -> f64 {
+    if span_ns == 0 { 1.0 } else { job.evidence.measured_ns as f64 / span_ns as f64 }
 }
 
 /// Share of all processors' time that the threads of the jobs used; of a phase that was over before the counters of the system were
