@@ -17,7 +17,7 @@ mod station;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  # the history, comparisons and trends of stored runs; open the link with the token to start one and watch it
+  # stored runs, comparisons, trends; its link lets you start one and watch it
   assay serve
   # nothing can be started, stopped or changed
   assay serve --read-only
