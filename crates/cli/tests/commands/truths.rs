@@ -201,7 +201,7 @@ fn last_is_the_newest_readable_run() {
         ["runs", "show", "last"].as_slice(),
         &["check", "last"],
         &["report", "last", "--csv", "-"],
-        &["baseline", "save", "mine", "last"],
+        &["baseline", "save", "mine", "last", "--anyway"],
         &["compare", "last", "last", "--anyway"],
     ] {
         let said = world.assay(words);
