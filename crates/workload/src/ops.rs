@@ -300,7 +300,8 @@ impl Generator {
         index
     }
 
-    /// Where not all sites are open: one that has come round lets the next one have its place. What is drawn without a map never is.
+    /// Where not all sites are open: one that has come round lets the next one have its place, and has no turn before all others had theirs.
+    /// What is drawn without a map never comes round.
     #[cold]
     fn give_way(&mut self, index: usize, len_bytes: u64) {
         let site = &mut self.sites[index];
@@ -308,8 +309,16 @@ impl Generator {
         if site.turn_bytes_left < len_bytes && site.place.comes_round() {
             site.turn_bytes_left = site.range.length_bytes;
             self.sites[index..self.live].rotate_left(1);
+            self.live -= 1;
             if self.current > index {
                 self.current -= 1;
+            }
+            if self.live == 0 {
+                self.live = self.sites.len();
+                self.sites.sort_unstable_by_key(|site| site.number);
+            }
+            if self.current >= self.live.min(self.open) {
+                self.current = 0;
             }
         }
     }
