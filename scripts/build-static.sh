@@ -6,8 +6,9 @@ cd "$(dirname "$0")/.."
 triple=$(rustc -vV | sed -n 's/^host: //p')
 target=${CARGO_TARGET_DIR:-target}
 
-# crt-static only here and only with an explicit --target: elsewhere it would reach proc-macros and break them.
-RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static" cargo build --profile dist --package assay \
+# crt-static only here and only with an explicit --target: elsewhere it would reach proc-macros and break them. Cargo forgets the
+# profile's `strip` where a package of it has settings of its own, so that it is said here.
+RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static -C strip=symbols" cargo build --profile dist --package assay \
     --target "$triple" --target-dir "$target" "$@" >&2
 
 binary=$target/$triple/dist/assay
