@@ -53,6 +53,7 @@ pub(crate) struct PodArgs {
     pub(crate) drop_caches: Option<PathBuf>,
 }
 
+#[cfg(feature = "attach")]
 impl PodArgs {
     /// Whether it is a pod that has volumes to look at.
     pub(crate) fn is_pod(&self) -> bool {
@@ -70,6 +71,7 @@ pub(crate) fn has_volumes(args: &PodArgs) -> Result<(), Failure> {
 }
 
 /// Waits until the pod is to end: a container that ended by itself would be started again.
+#[cfg(feature = "attach")]
 pub(crate) fn await_end() -> Result<(), Failure> {
     let told = signals::stop_flag()?;
     while !told.load(Ordering::Relaxed) {
