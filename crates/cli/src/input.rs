@@ -243,14 +243,7 @@ pub(crate) fn parse(
     match format {
         Format::Native => {
             let (workload, diagnostics) = native::parse_with(name, text, apps::KINDS);
-            Ok(Input {
-                format,
-                workload,
-                diagnostics,
-                runs: Vec::new(),
-                commands: Vec::new(),
-                directories: Vec::new(),
-            })
+            Ok(Input::of(format, workload, diagnostics))
         }
         Format::Fio => {
             let (file, diagnostics) = fio::parse_with(name, text, &SystemLoader, &system());
@@ -259,14 +252,7 @@ pub(crate) fn parse(
         Format::Vdbench => {
             let (file, mut diagnostics) = parse_vdbench(name, text, reading, place)?;
             let Some(file) = file else {
-                return Ok(Input {
-                    format,
-                    workload: None,
-                    diagnostics,
-                    runs: Vec::new(),
-                    commands: Vec::new(),
-                    directories: Vec::new(),
-                });
+                return Ok(Input::of(format, None, diagnostics));
             };
             let runs = vdbench::expand(&file).iter().map(vdbench::ExpandedRun::simulating_line).collect();
             let (workload, more) = vdbench::lower(&stem, &file);
@@ -315,15 +301,7 @@ pub(crate) fn of_vdbench(
     });
     let format = Format::Vdbench;
     let Some(file) = file else {
-        let input = Input {
-            format,
-            workload: None,
-            diagnostics,
-            runs: Vec::new(),
-            commands: Vec::new(),
-            directories: Vec::new(),
-        };
-        return Ok((input, vdbench::Reported::default()));
+        return Ok((Input::of(format, None, diagnostics), vdbench::Reported::default()));
     };
     let reported = vdbench::Reported {
         interval_s: file.runs.iter().map(|run| run.interval_s).min().unwrap_or(0),
@@ -433,6 +411,18 @@ fn variables_of(words: &[String]) -> Result<Vec<(String, String)>, Failure> {
 }
 
 impl Input {
+    /// A file that names neither commands nor directories.
+    fn of(format: Format, workload: Option<Workload>, diagnostics: Vec<Diagnostic>) -> Self {
+        Input {
+            format,
+            workload,
+            diagnostics,
+            runs: Vec::new(),
+            commands: Vec::new(),
+            directories: Vec::new(),
+        }
+    }
+
     /// Makes an error of a variable that is not set: fio puts nothing in its place, so that `${DIR}/file` is `/file`.
     pub(crate) fn refuse_unset(mut self) -> Self {
         for diagnostic in self.diagnostics.iter_mut().filter(|one| one.id == "fio-variable-unset") {
