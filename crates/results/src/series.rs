@@ -14,7 +14,7 @@ mod writer;
 use std::io;
 
 use crate::event::HostId;
-use crate::interval::Interval;
+use crate::interval::{Interval, IntervalKey};
 
 pub use reader::{LevelContent, SeriesReader, Tail, read_level};
 pub use writer::{SeriesEncoder, SeriesWriter};
@@ -99,6 +99,11 @@ pub enum SeriesError {
 /// An interval in as little memory as in a frame.
 pub(crate) fn pack(interval: &Interval, payload: &mut Vec<u8>) {
     codec::encode(HostId::FIRST, Level::Period, interval, payload);
+}
+
+/// What [`pack`] made of its key.
+pub(crate) fn unpacked_key(payload: &[u8]) -> Option<IntervalKey> {
+    Some(codec::decode_head(payload)?.key)
 }
 
 /// What [`pack`] made.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::interval::Interval;
+use crate::interval::{Interval, IntervalKey};
 use crate::series;
 use crate::varint::{put, take};
 
@@ -28,38 +28,41 @@ impl HeldIntervals {
         self.packed.extend_from_slice(&self.one);
     }
 
-    /// As they came.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Interval> + '_ {
+    /// As they came, each still packed.
+    fn payloads(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = &self.packed[..];
         std::iter::from_fn(move || {
             let length = usize::try_from(take(&mut rest)?).ok()?;
             let (payload, behind) = rest.split_at_checked(length)?;
             rest = behind;
-            series::unpacked(payload)
+            Some(payload)
         })
+    }
+
+    /// As they came, but without what was counted.
+    pub(super) fn keys(&self) -> impl Iterator<Item = IntervalKey> + '_ {
+        self.payloads().map_while(series::unpacked_key)
     }
 }
 
-/// What several sources have, each with the nanoseconds that it began later, in the order of time: the number of the source, and the interval.
-pub(super) fn in_order<I: Iterator<Item = Interval>>(
-    sources: Vec<(u64, I)>,
+/// What several sources hold, each with the nanoseconds that it began later, in the order of time: the number of the source, and the interval.
+/// Of those that wait only the start is unpacked: there may be a thousand, and an interval is large.
+pub(super) fn in_order<'a>(
+    sources: impl Iterator<Item = (u64, &'a HeldIntervals)>,
 ) -> impl Iterator<Item = (usize, Interval)> {
-    let begun = |(delay_ns, mut source): (u64, I)| {
-        let first = source.next();
-        (delay_ns, source, first)
+    let mut sources: Vec<_> = sources.map(|(delay_ns, held)| (delay_ns, held.payloads())).collect();
+    let number = sources.len();
+    let mut following = move |number: usize| {
+        let (delay_ns, payloads) = &mut sources[number];
+        let payload = payloads.next()?;
+        let at_ns = series::unpacked_key(payload)?.start_ns.saturating_add(*delay_ns);
+        Some(Reverse((at_ns, number, payload)))
     };
-    let mut sources: Vec<(u64, I, Option<Interval>)> = sources.into_iter().map(begun).collect();
-    let at_ns = |delay_ns: u64, interval: &Interval| interval.key.start_ns.saturating_add(delay_ns);
-    let mut next: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
-    for (number, (delay_ns, _, first)) in sources.iter().enumerate() {
-        next.extend(first.as_ref().map(|first| Reverse((at_ns(*delay_ns, first), number))));
-    }
+    let mut next: BinaryHeap<Reverse<(u64, usize, &[u8])>> = (0..number).filter_map(&mut following).collect();
     std::iter::from_fn(move || {
-        let Reverse((_, number)) = next.pop()?;
-        let (delay_ns, source, waiting) = &mut sources[number];
-        let interval = std::mem::replace(waiting, source.next())?;
-        next.extend(waiting.as_ref().map(|waiting| Reverse((at_ns(*delay_ns, waiting), number))));
-        Some((number, interval))
+        let Reverse((_, number, payload)) = next.pop()?;
+        next.extend(following(number));
+        Some((number, series::unpacked(payload)?))
     })
 }
 
@@ -78,13 +81,12 @@ mod tests {
         for (index, one) in all.iter().enumerate() {
             parts[index % 2].push(one);
         }
-        let sources = parts.iter().map(|part| (0, part.iter())).collect();
+        let sources = parts.iter().map(|part| (0, part));
         let back: Vec<Interval> = in_order(sources).map(|(_, interval)| interval).collect();
         assert_eq!(back, all);
         let period_ns = all[1].key.start_ns - all[0].key.start_ns;
         // The second begins four periods later.
-        let sources =
-            parts.iter().zip([0, 4 * period_ns]).map(|(part, delay_ns)| (delay_ns, part.iter())).collect();
+        let sources = [0, 4 * period_ns].into_iter().zip(&parts);
         let order: Vec<usize> = in_order(sources).map(|(source, _)| source).take(6).collect();
         assert_eq!(order, [0, 0, 0, 1, 0, 1]);
     }

@@ -181,7 +181,7 @@ pub(super) fn of_several(
         .flat_map(|(at, (_, tally))| tally.held().map(move |(host, held)| (at, host, held)))
         .map(|(at, host, held)| (starts.delay(host).0, at, host, held))
         .collect();
-    let sources = held.iter().map(|(delay, _, _, held)| (*delay, held.iter())).collect();
+    let sources = held.iter().map(|(delay, _, _, held)| (*delay, *held));
     let mut jobs: Vec<(u32, JobTotal)> =
         tallies.iter().map(|(index, tally)| (*index, tally.outcomes_only())).collect();
     let grid_window = within.unwrap_or(all);
@@ -254,8 +254,8 @@ fn windows(tallies: &[(u32, JobTally)], starts: &Starts<'_>) -> BTreeMap<HostId,
 /// The reporting period: the length in the middle of the first intervals of each.
 fn usual_length_ns<'a>(all: impl Iterator<Item = &'a HeldIntervals>) -> u64 {
     const LOOKED_AT: usize = 5;
-    let first = all.flat_map(|held| held.iter().take(LOOKED_AT));
-    let mut lengths: Vec<u64> = first.map(|interval| interval.key.length_ns).collect();
+    let first = all.flat_map(|held| held.keys().take(LOOKED_AT));
+    let mut lengths: Vec<u64> = first.map(|key| key.length_ns).collect();
     lengths.sort_unstable();
     lengths.get(lengths.len() / 2).copied().unwrap_or(0)
 }

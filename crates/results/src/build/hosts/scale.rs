@@ -49,8 +49,11 @@ fn pooled(workers: u16, intervals: u32, kinds: &[Interval]) -> (u64, LatencyHist
     (ios, latencies)
 }
 
-/// The events of so many workers one by one, as they arrive: an interval of each a second.
+/// The events of so many workers one by one, as they arrive: an interval of each a second. Those of a kind are one event that is changed in
+/// between, so that what is timed is what the builder does with them.
 fn merged(workers: u16, intervals: u32, kinds: &[Interval]) -> Run {
+    let mut sent: Vec<RunEvent> =
+        kinds.iter().map(|kind| HostEvent::Interval(Box::new(kind.clone())).into()).collect();
     let own: Vec<RunEvent> =
         events().into_iter().filter(|event| !matches!(event, RunEvent::Host { .. })).collect();
     let mut builder = RunBuilder::new();
@@ -64,9 +67,11 @@ fn merged(workers: u16, intervals: u32, kinds: &[Interval]) -> Run {
     builder.feed(&own[1]);
     for index in 0..intervals {
         for worker in 0..workers {
-            let mut one = kinds[usize::from(worker) % kinds.len()].clone();
-            (one.key.index, one.key.start_ns) = (index, u64::from(index) * SECOND);
-            builder.feed(&HostEvent::Interval(Box::new(one)).of(HostId(worker)));
+            let event = &mut sent[usize::from(worker) % kinds.len()];
+            if let RunEvent::Host { host, event: HostEvent::Interval(one) } = event {
+                (*host, one.key.index, one.key.start_ns) = (HostId(worker), index, u64::from(index) * SECOND);
+            }
+            builder.feed(event);
         }
     }
     for worker in 0..workers {
