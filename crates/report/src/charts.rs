@@ -1,5 +1,6 @@
 //! Which drawings a run gives: from the types of `results` to [`Chart`]s.
 
+mod clock;
 mod heat;
 mod repeats;
 mod time;
@@ -18,7 +19,6 @@ use crate::svg::{
 pub use heat::{latencies as latency_map, workers as worker_map};
 pub(crate) use time::{POINTS_FEW, POINTS_MAX, whole_periods};
 pub use time::{bandwidth_over_time, iops_over_time, latency_over_time};
-use time::{groups, middle};
 pub(crate) use whole::{events, is_alone, whole};
 
 /// Bars of a latency histogram.
@@ -397,6 +397,23 @@ mod tests {
         assert!(chart.description.contains("360 periods"), "{}", chart.description);
         assert_eq!(lowest(&bandwidth_over_time("c", &jobs).unwrap()) * f64::from(1 << 20), 2.0);
         assert_eq!(lowest(&bandwidth_over_time("c", &jobs[2..4]).unwrap()) * f64::from(1 << 20), 2.0);
+    }
+
+    #[test]
+    fn a_job_that_begins_later_is_drawn_later() {
+        let mut jobs = vec![job(4), job(3)];
+        for (job, start_s) in jobs.iter_mut().zip([2, 8]) {
+            job.evidence.measured_start_ns = start_s * 1_000_000_000;
+        }
+        let chart = iops_over_time("c", &jobs).unwrap();
+        let ends = |line: usize| {
+            let points = &chart.lines[line].points;
+            (points[0].0, points[points.len() - 1].0)
+        };
+        assert_eq!((ends(0), ends(1)), ((0.5, 3.5), (6.5, 8.5)));
+        assert_eq!(chart.hints.len(), 7, "{:?}", chart.hints);
+        assert!(chart.hints[4].2.starts_with("6 to 7 s: "), "{:?}", chart.hints[4]);
+        assert!(!chart.hints[4].2.contains(';'), "one job ran then: {:?}", chart.hints[4]);
     }
 
     #[test]

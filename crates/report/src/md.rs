@@ -1,6 +1,7 @@
 //! Markdown: what goes into an issue or a wiki. Tables in GitHub's dialect.
 
 mod compare;
+mod curve;
 mod grid;
 mod repeats;
 
@@ -121,6 +122,7 @@ fn push_results(text: &mut String, run: &Run) {
         return;
     }
     grid::push_grids(text, run);
+    curve::push_curves(text, run);
     repeats::push_repeats(text, run);
     let heads = [
         "phase, job",

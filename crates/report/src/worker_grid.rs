@@ -5,8 +5,20 @@ use assay_results::worker_grid::{WorkerCell, WorkerGrid, bend};
 use crate::format;
 
 /// The columns.
-pub(crate) const HEADS: [&str; 8] =
-    ["workload of each worker", "workers", "IOPS", "spread", "MiB/s", "p95", "p99", "verdict"];
+pub(crate) const HEADS: [&str; 9] =
+    ["workload of each worker", "workers", "IOPS", "spread", "MiB/s", "p95", "p99", "verdict", "run"];
+
+/// Where and when its cells were measured.
+pub(crate) fn place(grid: &WorkerGrid) -> Option<String> {
+    let begun = || grid.cells.iter().filter(|cell| !cell.started.is_empty());
+    let mut hosts: Vec<&str> = begun().filter_map(|cell| cell.host.as_deref()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let started = || begun().map(|cell| cell.started.as_str());
+    let (first, last) = (started().min()?, started().max()?);
+    let when = if first == last { format!("started {first}") } else { format!("started {first} to {last}") };
+    Some(if hosts.is_empty() { when } else { format!("host {}, {when}", hosts.join(", ")) })
+}
 
 /// One row, in the order of [`HEADS`].
 pub(crate) fn row(cell: &WorkerCell) -> Vec<String> {
@@ -24,6 +36,7 @@ pub(crate) fn row(cell: &WorkerCell) -> Vec<String> {
         latency(middle.and_then(|repeat| repeat.p95_ns)),
         latency(middle.and_then(|repeat| repeat.p99_ns)),
         verdict(cell),
+        cell.run_id().unwrap_or_default().to_owned(),
     ]
 }
 

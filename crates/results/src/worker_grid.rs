@@ -36,6 +36,12 @@ pub struct WorkerCell {
     pub workers: u32,
     /// The directory of its run; `None`: it was not begun.
     pub run: Option<String>,
+    /// When its run began, local time; empty: it was not begun.
+    #[serde(default)]
+    pub started: String,
+    /// The host that its run was made on, or started from; `None`: not known.
+    #[serde(default)]
+    pub host: Option<String>,
     /// Of its run, once that has ended.
     pub verdict: Option<Verdict>,
     /// The goal of its search for the highest rate; `None`: it did not search.
@@ -72,6 +78,8 @@ impl WorkerCell {
             name: name.to_owned(),
             workers,
             run: None,
+            started: String::new(),
+            host: None,
             verdict: None,
             goal: None,
             found: Vec::new(),
@@ -82,6 +90,11 @@ impl WorkerCell {
     /// Whether nothing is left to do for it.
     pub fn is_finished(&self) -> bool {
         self.verdict.is_some_and(|verdict| verdict != Verdict::Incomplete)
+    }
+
+    /// The id of its run.
+    pub fn run_id(&self) -> Option<&str> {
+        std::path::Path::new(self.run.as_deref()?).file_name()?.to_str()
     }
 
     /// The median of the repetitions.
@@ -99,6 +112,8 @@ impl WorkerCell {
     /// Takes what its run found.
     pub fn take(&mut self, run: &Run) {
         self.verdict = Some(run.verdict);
+        self.started.clone_from(&run.started);
+        self.host.clone_from(&run.environment.machine.hostname);
         self.found.clear();
         for finding in run.findings.iter().filter(|finding| is_grave(finding.severity)) {
             if !self.found.contains(&finding.id) {

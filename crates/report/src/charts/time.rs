@@ -2,6 +2,7 @@
 
 use assay_results::run::{JobResult, SeriesPoint};
 
+use super::clock::{Course, at, courses, places};
 use super::{MEASURED_PART, tick_name, tick_time, time_axis};
 use crate::format;
 use crate::svg::{Axis, COLOURS, Chart, Line, Scale};
@@ -139,8 +140,7 @@ fn line_of_job(colour: usize, name: &str, groups: &[Group], figure: &Figure, gro
 
 /// IOPS of the jobs of a phase over time; `None` with fewer than two reporting periods.
 pub fn iops_over_time(id: &str, jobs: &[JobResult]) -> Option<Chart> {
-    let series: Vec<(&str, Vec<Group>)> =
-        jobs.iter().map(|job| (job.name.as_str(), groups(&job.series))).collect();
+    let series = courses(jobs);
     if !series.iter().any(|(_, groups)| groups.len() > 1) {
         return None;
     }
@@ -172,8 +172,7 @@ pub fn iops_over_time(id: &str, jobs: &[JobResult]) -> Option<Chart> {
 
 /// Bytes a second of the jobs of a phase over time; `None` with fewer than two reporting periods, or where nothing was moved.
 pub fn bandwidth_over_time(id: &str, jobs: &[JobResult]) -> Option<Chart> {
-    let series: Vec<(&str, Vec<Group>)> =
-        jobs.iter().map(|job| (job.name.as_str(), groups(&job.series))).collect();
+    let series = courses(jobs);
     let all = || series.iter().flat_map(|(_, groups)| groups);
     let moved = all().any(|group| group.bytes_per_s > 0.0);
     if !moved || !series.iter().any(|(_, groups)| groups.len() > 1) {
@@ -207,38 +206,36 @@ pub fn bandwidth_over_time(id: &str, jobs: &[JobResult]) -> Option<Chart> {
 }
 
 /// What is said of each place: all jobs that have a value there.
-fn iops_hints(series: &[(&str, Vec<Group>)]) -> Vec<(f64, f64, String)> {
-    let Some((_, longest)) = series.iter().max_by_key(|(_, groups)| groups.len()) else { return Vec::new() };
+fn iops_hints(series: &[Course<'_>]) -> Vec<(f64, f64, String)> {
+    let places = places(series);
     if series.len() > NAMED_MAX {
-        return summed_hints(series, longest);
+        return summed_hints(series, &places);
     }
-    let words = |index: usize, place: &Group| {
+    let words = |place: (f64, f64)| {
         let of_job = series.iter().filter_map(|(name, groups)| {
-            let group = groups.get(index)?;
+            let group = at(groups, place)?;
             let numbers =
                 format!("{} IOPS, {}", format::iops(group.iops), format::bandwidth(group.bytes_per_s));
             Some(if series.len() == 1 { numbers } else { format!("{name} {numbers}") })
         });
         let of_job = of_job.collect::<Vec<_>>().join("; ");
-        format!("{} to {} s: {of_job}", tick_name(place.start_s), tick_name(place.end_s))
+        format!("{} to {} s: {of_job}", tick_name(place.0), tick_name(place.1))
     };
-    longest
-        .iter()
-        .enumerate()
-        .map(|(index, place)| (place.start_s, place.end_s, words(index, place)))
-        .collect()
+    places.into_iter().map(|place| (place.0, place.1, words(place))).collect()
 }
 
 /// Of more jobs than there are colours: the highest, the median and the lowest at each place.
-fn of_many(id: &str, series: &[(&str, Vec<Group>)], figure: &Figure, periods: usize) -> Option<Chart> {
-    let (_, longest) = series.iter().max_by_key(|(_, groups)| groups.len())?;
-    let places = || longest.iter().enumerate();
-    let here = |index: usize| series.iter().filter_map(move |(_, groups)| groups.get(index));
-    let sorted: Vec<(f64, Vec<f64>)> = places()
-        .map(|(index, place)| {
-            let mut values: Vec<f64> = here(index).map(figure.value).collect();
+fn of_many(id: &str, series: &[Course<'_>], figure: &Figure, periods: usize) -> Option<Chart> {
+    let places = places(series);
+    let end_s = places.last()?.1;
+    let here = |place: (f64, f64)| series.iter().filter_map(move |(_, groups)| at(groups, place));
+    let middle = |place: (f64, f64)| (place.0 + place.1) / 2.0;
+    let sorted: Vec<(f64, Vec<f64>)> = places
+        .iter()
+        .map(|place| {
+            let mut values: Vec<f64> = here(*place).map(figure.value).collect();
             values.sort_by(f64::total_cmp);
-            (middle(place), values)
+            (middle(*place), values)
         })
         .collect();
     let line = |name: &str, colour: usize, pick: fn(&[f64]) -> Option<f64>| Line {
@@ -247,9 +244,9 @@ fn of_many(id: &str, series: &[(&str, Vec<Group>)], figure: &Figure, periods: us
         points: sorted.iter().map(|(at, values)| (*at, pick(values))).collect(),
         ..Line::default()
     };
-    let ends = places().map(|(index, place)| {
-        let low = here(index).map(figure.low).fold(f64::INFINITY, f64::min);
-        (middle(place), low, here(index).map(figure.high).fold(0.0, f64::max))
+    let ends = places.iter().map(|place| {
+        let low = here(*place).map(figure.low).fold(f64::INFINITY, f64::min);
+        (middle(*place), low, here(*place).map(figure.high).fold(0.0, f64::max))
     });
     let band: Vec<(f64, f64, f64)> = if periods > 1 { ends.collect() } else { Vec::new() };
     let highest = highest_of_all(series, figure);
@@ -260,27 +257,27 @@ fn of_many(id: &str, series: &[(&str, Vec<Group>)], figure: &Figure, periods: us
             "The highest, the median and the lowest of the jobs at each place{}.",
             note_of_groups(periods, " of any job")
         ),
-        x: time_axis(longest.last().map_or(0.0, |group| group.end_s), MEASURED_PART),
+        x: time_axis(end_s, MEASURED_PART),
         y: Axis::new(figure.unit, Scale::from_zero(highest), tick_name),
         lines: vec![
             line("highest", 1, |values| values.last().copied()),
             Line { band, ..line("median", 0, |values| values.get(values.len() / 2).copied()) },
             line("lowest", 3, |values| values.first().copied()),
         ],
-        hints: summed_hints(series, longest),
+        hints: summed_hints(series, &places),
         marks: Vec::new(),
     })
 }
 
 /// The highest of each place and job.
-fn highest_of_all(series: &[(&str, Vec<Group>)], figure: &Figure) -> impl Iterator<Item = f64> {
+fn highest_of_all(series: &[Course<'_>], figure: &Figure) -> impl Iterator<Item = f64> {
     series.iter().flat_map(|(_, groups)| groups).map(figure.high)
 }
 
 /// What is said of each place of many jobs: their sum, and the two at the ends.
-fn summed_hints(series: &[(&str, Vec<Group>)], longest: &[Group]) -> Vec<(f64, f64, String)> {
-    let words = |index: usize, place: &Group| {
-        let here = || series.iter().filter_map(|(name, groups)| Some((*name, groups.get(index)?)));
+fn summed_hints(series: &[Course<'_>], places: &[(f64, f64)]) -> Vec<(f64, f64, String)> {
+    let words = |place: (f64, f64)| {
+        let here = || series.iter().filter_map(|(name, groups)| Some((*name, at(groups, place)?)));
         let iops: f64 = here().map(|(_, group)| group.iops).sum();
         let bytes: f64 = here().map(|(_, group)| group.bytes_per_s).sum();
         let end = |(name, group): (&str, &Group)| format!("{name} {}", format::iops(group.iops));
@@ -289,14 +286,13 @@ fn summed_hints(series: &[(&str, Vec<Group>)], longest: &[Group]) -> Vec<(f64, f
         let high = here().max_by(by_iops).map_or_else(String::new, end);
         format!(
             "{} to {} s: {} IOPS, {} together; lowest {low}, highest {high}",
-            tick_name(place.start_s),
-            tick_name(place.end_s),
+            tick_name(place.0),
+            tick_name(place.1),
             format::iops(iops),
             format::bandwidth(bytes)
         )
     };
-    let places = longest.iter().enumerate();
-    places.map(|(index, place)| (place.start_s, place.end_s, words(index, place))).collect()
+    places.iter().map(|place| (place.0, place.1, words(*place))).collect()
 }
 
 pub(super) fn middle(group: &Group) -> f64 {

@@ -4,8 +4,9 @@ use assay_results::Run;
 use assay_results::run::PhaseResult;
 use assay_workload::PhaseKind;
 
+use super::clock::{at, courses, places};
 use super::repeats::repetitions;
-use super::{POINTS_MAX, curves, groups, iops_over_time, latency_over_time, middle, tick_name, time_axis};
+use super::{POINTS_MAX, curves, iops_over_time, latency_over_time, tick_name, time_axis};
 use crate::format;
 use crate::svg::{Axis, Chart, Line, Scale};
 
@@ -64,16 +65,23 @@ fn timeline(run: &Run) -> Option<Chart> {
     let mut start_s = 0.0;
     for phase in phases {
         marks.push((start_s, phase.title()));
-        let jobs: Vec<_> = phase.jobs.iter().map(|job| groups(&job.series)).collect();
-        let longest = jobs.iter().max_by_key(|groups| groups.len())?;
-        for (index, group) in longest.iter().enumerate() {
-            let iops: f64 = jobs.iter().filter_map(|groups| groups.get(index)).map(|group| group.iops).sum();
-            points.push((start_s + middle(group), Some(iops)));
-            let words =
-                format!("{}, {} s: {} IOPS", phase.title(), tick_name(group.start_s), format::iops(iops));
-            hints.push((start_s + group.start_s, start_s + group.end_s, words));
+        let jobs = courses(&phase.jobs);
+        let places = places(&jobs);
+        let mut until_s = 0.0;
+        for place in &places {
+            let (from_s, to_s) = *place;
+            // No job ran in between.
+            if from_s > until_s + (to_s - from_s) / 2.0 {
+                points.push((start_s + until_s, None));
+            }
+            until_s = to_s;
+            let iops: f64 =
+                jobs.iter().filter_map(|(_, groups)| at(groups, *place)).map(|group| group.iops).sum();
+            points.push((start_s + (from_s + to_s) / 2.0, Some(iops)));
+            let words = format!("{}, {} s: {} IOPS", phase.title(), tick_name(from_s), format::iops(iops));
+            hints.push((start_s + from_s, start_s + to_s, words));
         }
-        start_s += longest.last().map_or(0.0, |group| group.end_s);
+        start_s += places.last().map_or(0.0, |place| place.1);
         points.push((start_s, None));
     }
     let y = Axis::new("IOPS", Scale::from_zero(points.iter().filter_map(|point| point.1)), tick_name);

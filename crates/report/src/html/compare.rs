@@ -34,6 +34,7 @@ pub fn comparison(found: &Comparison) -> String {
             section #words {
                 h2 { "How to read this" }
                 @for words in compare::legend(found) { p { (words) } }
+                p { "Latencies drawn over each other are those of all I/Os of a side: their percentiles need not be the table's medians over runs." }
             }
         }
     };

@@ -7,7 +7,7 @@ use super::document;
 use super::table::number;
 use crate::charts::tick_name;
 use crate::svg::{Axis, COLOURS, Chart, Line, Scale};
-use crate::worker_grid::{HEADS, remarks, row};
+use crate::worker_grid::{HEADS, place, remarks, row};
 
 /// The page: curves over the number of workers, and a row for each cell.
 pub fn worker_grid(grid: &WorkerGrid, title: &str) -> String {
@@ -15,6 +15,7 @@ pub fn worker_grid(grid: &WorkerGrid, title: &str) -> String {
         header {
             p .kind { "Assay · grid" }
             h1 { (title) }
+            @if let Some(words) = place(grid) { p .place { (words) } }
         }
         main {
             @if let Some(chart) = chart(grid) { section #curve { h2 { "IOPS over workers" } (chart.draw()) } }

@@ -5,7 +5,7 @@ use assay_results::worker_grid::WorkerGrid;
 use super::paragraph;
 use crate::format;
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone};
-use crate::worker_grid::{HEADS, remarks, row};
+use crate::worker_grid::{HEADS, place, remarks, row};
 
 /// Cells of the longest bar.
 const BAR_CELLS: f64 = 40.0;
@@ -16,6 +16,7 @@ pub fn worker_grid(grid: &WorkerGrid, style: &Style) -> String {
     let column = |(index, head): (usize, &&str)| match index {
         0 => Column::words(head, Keep::Always),
         7 => Column::words(head, Keep::IfStacked(1)),
+        8 => Column::words(head, Keep::IfRoom(8)),
         1..=3 => Column::numbers(head, Keep::Always),
         _ => Column::numbers(head, Keep::IfRoom(index as u8)),
     };
@@ -47,7 +48,7 @@ pub fn worker_grid(grid: &WorkerGrid, style: &Style) -> String {
         }
     }
     text.push('\n');
-    for words in remarks(grid) {
+    for words in place(grid).into_iter().chain(remarks(grid)) {
         paragraph(&mut text, Tone::Dim, &words, Hang { first: 0, rest: 2 }, style);
     }
     text
@@ -71,7 +72,9 @@ mod tests {
         WorkerCell {
             name: "assay-8vmdk-100ws-4k-100rdpct-100randompct-8threads".to_owned(),
             workers,
-            run: None,
+            run: Some("/runs/5a".to_owned()),
+            started: format!("2026-11-2{workers}T10:00:00+00:00"),
+            host: Some("h".to_owned()),
             verdict: Some(Verdict::Valid),
             goal: None,
             found: Vec::new(),
@@ -97,6 +100,8 @@ mod tests {
             "row 3: repetition 2 reached 700 IOPS",
             "1 of 4 cells are not finished",
             "not measured",
+            "5a",
+            "host h, started 2026-11-21T10:00:00+00:00 to 2026-11-28T10:00:00+00:00",
             "    2  ######",
         ];
         for part in expected {

@@ -39,7 +39,10 @@ const VOLATILE: [&str; 13] = [
 /// Settings in which the sides differ.
 pub(super) fn settings(sides: &[Side<'_>]) -> Vec<Difference> {
     let facts: Vec<BTreeMap<String, BTreeSet<String>>> = sides.iter().map(facts_of_side).collect();
-    let names: BTreeSet<&String> = facts.iter().flat_map(BTreeMap::keys).collect();
+    // A target that a side lacks differs in everything: how many there are says it.
+    let fewest = sides.iter().flat_map(|side| &side.runs).map(|run| run.environment.targets.len()).min();
+    let on_all_sides = |name: &&String| target_number(name) <= fewest.unwrap_or(0).max(1);
+    let names: BTreeSet<&String> = facts.iter().flat_map(BTreeMap::keys).filter(on_all_sides).collect();
     let differing = names.into_iter().filter_map(|name| {
         let values: Vec<String> = facts
             .iter()
@@ -52,6 +55,12 @@ pub(super) fn settings(sides: &[Side<'_>]) -> Vec<Difference> {
         (!same).then(|| Difference { name: name.clone(), values })
     });
     differing.collect()
+}
+
+/// Which target a fact is about, as [`flatten`] calls it; 1 for those about none.
+fn target_number(name: &str) -> usize {
+    let number = name.strip_prefix("target ").and_then(|rest| rest.split(' ').next()?.parse().ok());
+    number.unwrap_or(1)
 }
 
 fn facts_of_side(side: &Side<'_>) -> BTreeMap<String, BTreeSet<String>> {
@@ -76,6 +85,7 @@ fn facts_of(run: &Run) -> Vec<(String, String)> {
     fact("engine", &run.assay.engine);
     fact("latency", run.assay.latency_definition.as_deref().unwrap_or_default());
     fact("series", run.plan.series.as_deref().unwrap_or_default());
+    fact("targets", &run.environment.targets.len().to_string());
     // Where data lie in a file differs from run to run; how much of it has none is another test.
     for target in &run.environment.targets {
         let Some(extents) = target.extents else { continue };

@@ -236,6 +236,17 @@ fn what_differs_is_named() {
     assert!(names.contains(&"target without data".to_owned()), "{names:?}");
 }
 
+#[test]
+fn targets_that_a_side_lacks_are_counted() {
+    let a = noisy("a", 1000.0, 0.01, 2, 13);
+    let mut b = noisy("b", 1000.0, 0.01, 2, 14);
+    let one = b.environment.targets[0].clone();
+    b.environment.targets.extend([one.clone(), one]);
+    let found = of(&a, &b).differences;
+    let told: Vec<_> = found.iter().map(|one| (one.name.as_str(), one.values.join("/"))).collect();
+    assert_eq!(told, [("targets", "1/3".to_owned())]);
+}
+
 /// A doubt about one figure is none about another of the same run.
 #[test]
 fn each_figure_has_the_verdict_of_its_own_row() {

@@ -157,7 +157,7 @@ fn drawing(index: usize, trend: &Trend, baselines: &[Baseline]) -> Markup {
         id: format!("trend-{index}"),
         title: trend.test.clone(),
         description: sentence(trend, unit),
-        x: Axis::new("run", Scale::Linear { low: 0.5, high: last + 0.5 }, |run| format!("{run:.0}")),
+        x: axis_of_runs(last),
         y: Axis::new(
             if unit == "IOPS" { "IOPS" } else { "MiB/s" },
             Scale::Linear { low: 0.0, high: top.max(1.0) },
@@ -170,6 +170,13 @@ fn drawing(index: usize, trend: &Trend, baselines: &[Baseline]) -> Markup {
         marks: marks.collect(),
     };
     html! { (figure(&chart)) }
+}
+
+/// Runs by number: there is none between two.
+fn axis_of_runs(last: f64) -> Axis {
+    let mut axis = Axis::new("run", Scale::Linear { low: 0.5, high: last + 0.5 }, |run| format!("{run:.0}"));
+    axis.ticks.retain(|(run, _)| run.fract() == 0.0);
+    axis
 }
 
 /// The median of each stretch between changes.
