@@ -133,9 +133,18 @@ impl Curve<'_> {
     pub(crate) fn note(&self) -> String {
         let several = "IOPS: median of the windows, with the interval of that median; mean and p99: of all windows together";
         let one = "interval: of the IOPS, from the reporting periods of the window";
-        let words = if self.is_repeated() { several } else { one };
+        let words = match (self.is_repeated(), self.has_intervals()) {
+            (true, true) => several,
+            (true, false) => "IOPS: median of the windows; mean and p99: of all windows together",
+            (false, true) => one,
+            (false, false) => "one window each, with too few reporting periods for an interval",
+        };
         let met = self.find.map_or_else(String::new, |find| format!("; {find}: windows that met it"));
         format!("{words}{met}")
+    }
+
+    fn has_intervals(&self) -> bool {
+        self.points.iter().any(|point| point.interval.is_some())
     }
 
     /// The heads of the table; `knee` is none of them.
@@ -144,7 +153,10 @@ impl Curve<'_> {
         if self.is_repeated() {
             heads.push("windows".to_owned());
         }
-        heads.extend(["IOPS".to_owned(), "interval".to_owned()]);
+        heads.push("IOPS".to_owned());
+        if self.has_intervals() {
+            heads.push("interval".to_owned());
+        }
         heads.extend(["mean", "p99"].map(|figure| format!("{figure} {}", self.latency_word())));
         heads.extend(self.find.map(|find| find.to_string()));
         heads
@@ -160,7 +172,9 @@ impl Curve<'_> {
         let rounded = |value: f64| format::rounded(value, half);
         cells.push(rounded(point.iops));
         let between = |(low, high): (f64, f64)| format!("{}–{}", rounded(low), rounded(high));
-        cells.push(point.interval.map_or_else(String::new, between));
+        if self.has_intervals() {
+            cells.push(point.interval.map_or_else(String::new, between));
+        }
         cells.push(format::time_ns(point.latency.mean));
         cells.push(format::latency(point.latency.p99));
         if self.find.is_some() {

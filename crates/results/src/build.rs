@@ -330,7 +330,7 @@ fn finish_phase(index: u32, mut tally: PhaseTally, start: &Start, hosts: &Hosts)
         service,
         name: planned.map_or_else(|| format!("phase {index}"), |phase| phase.name.clone()),
         kind: planned.map_or(PhaseKind::Measure, |phase| phase.kind),
-        measured_s: jobs.iter().map(|job| job.measured_s).fold(0.0, f64::max),
+        measured_s: span_s(&jobs),
         point: planned.map(|phase| phase.point.clone()).unwrap_or_default(),
         repeat: planned.map_or(0, |phase| phase.repeat),
         jobs,
@@ -439,6 +439,14 @@ fn most_used_engine(phases: &[PhaseResult]) -> String {
         *ios.entry(job.engine.as_str()).or_default() += job.total.ios;
     }
     ios.into_iter().max_by_key(|entry| entry.1).map(|entry| entry.0.to_owned()).unwrap_or_default()
+}
+
+/// From the start of the first job's measured part to the end of the last one's.
+fn span_s(jobs: &[JobResult]) -> f64 {
+    let measured = || jobs.iter().filter(|job| job.measured_s > 0.0);
+    let start_s = |job: &JobResult| job.evidence.measured_start_ns as f64 / 1e9;
+    let first_s = measured().map(start_s).fold(f64::INFINITY, f64::min);
+    measured().map(|job| start_s(job) - first_s + job.measured_s).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

@@ -348,7 +348,7 @@ pub struct PhaseResult {
     pub name: String,
     /// What it is for.
     pub kind: PhaseKind,
-    /// The longest measured time of its jobs, seconds.
+    /// From the start of the first job's measured part to the end of the last one's, seconds.
     pub measured_s: f64,
     /// The point of a curve or sweep, as `name=value` words; empty where it stands alone.
     pub point: SweepPoint,
