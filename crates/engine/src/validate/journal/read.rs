@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use assay_results::store::open_regular;
 
 use super::record::{self, BLOCK_BYTES, Block, BlockKind, HeadContent, JournalOf, JournaledTarget};
-use super::state::{Keys, State};
+use super::state::{KeyState, Keys, State};
 use super::writer::BATCH_BLOCKS;
 
 /// Why a journal says nothing.
@@ -134,16 +134,16 @@ impl CrashedRun {
 
     /// Key blocks of a target with an acknowledged write.
     pub fn acknowledged_blocks(&self, target: usize) -> u64 {
-        self.count(target, |keys, key| keys.get(key).acknowledged() != 0)
+        self.count(target, |key| key.acknowledged() != 0)
     }
 
     /// Key blocks of a target that were written.
     pub fn written_blocks(&self, target: usize) -> u64 {
-        self.count(target, |keys, key| keys.get(key).last != 0)
+        self.count(target, |key| key.last != 0)
     }
 
-    fn count(&self, target: usize, is: impl Fn(&Keys, usize) -> bool) -> u64 {
-        self.keys.get(target).map_or(0, |keys| (0..keys.len()).filter(|key| is(keys, *key)).count() as u64)
+    fn count(&self, target: usize, is: impl Fn(KeyState) -> bool) -> u64 {
+        self.keys.get(target).map_or(0, |keys| keys.count(is))
     }
 }
 

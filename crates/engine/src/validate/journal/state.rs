@@ -56,27 +56,40 @@ impl KeyState {
 
 /// The key blocks of a target.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Keys(Box<[u64]>);
+pub(crate) struct Keys {
+    words: Box<[u64]>,
+    /// Those outside were never changed. A target may be large and its journal small: looking at all of them takes long.
+    changed: Range<usize>,
+}
 
 impl Keys {
     /// `None`: there is no memory for so many.
     fn new(count: usize) -> Option<Keys> {
         // The kernel gives the memory when it is touched first.
-        if count == 0 { Some(Keys::default()) } else { zeroed(count as u64).map(Keys) }
+        let words = if count == 0 { Box::default() } else { zeroed(count as u64)? };
+        Some(Keys { words, changed: 0..0 })
     }
 
     pub(crate) fn get(&self, key: usize) -> KeyState {
-        KeyState::unpack(self.0.get(key).copied().unwrap_or(0))
+        KeyState::unpack(self.words.get(key).copied().unwrap_or(0))
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
+    /// How many are in such a state; none that nothing happened to is.
+    pub(super) fn count(&self, is: impl Fn(KeyState) -> bool) -> u64 {
+        self.words[self.changed.clone()].iter().filter(|word| is(KeyState::unpack(**word))).count() as u64
     }
 
     fn change(&mut self, record: Record, change: impl Fn(&mut KeyState)) {
-        let from = usize::try_from(record.key).unwrap_or(usize::MAX).min(self.0.len());
-        let to = from.saturating_add(record.count as usize).min(self.0.len());
-        for word in &mut self.0[from..to] {
+        let from = usize::try_from(record.key).unwrap_or(usize::MAX).min(self.words.len());
+        let to = from.saturating_add(record.count as usize).min(self.words.len());
+        if from == to {
+            return;
+        }
+        self.changed = match self.changed.is_empty() {
+            true => from..to,
+            false => self.changed.start.min(from)..self.changed.end.max(to),
+        };
+        for word in &mut self.words[from..to] {
             let mut state = KeyState::unpack(*word);
             change(&mut state);
             *word = state.pack();
@@ -85,12 +98,12 @@ impl Keys {
 
     /// Key blocks of one state one behind the other, those that nothing happened to left out.
     fn runs(&self) -> impl Iterator<Item = (Range<usize>, KeyState)> + '_ {
-        let mut from = 0;
+        let (mut from, end) = (self.changed.start, self.changed.end);
         std::iter::from_fn(move || {
-            from += self.0[from..].iter().position(|word| *word != 0)?;
-            let word = self.0[from];
+            from += self.words[from..end].iter().position(|word| *word != 0)?;
+            let word = self.words[from];
             let same = |other: &&u64| **other == word;
-            let length = self.0[from..].iter().take_while(same).count().min(u32::MAX as usize);
+            let length = self.words[from..end].iter().take_while(same).count().min(u32::MAX as usize);
             let run = from..from + length;
             from = run.end;
             Some((run, KeyState::unpack(word)))
@@ -289,6 +302,23 @@ mod tests {
         }
         let state = after(&records);
         assert_eq!((known(&state, 0), known(&state, 1)), ((1, 1), (0, 0)));
+    }
+
+    #[test]
+    fn only_what_was_changed_is_counted_and_told() {
+        let mut state = after(&[]);
+        let told = |state: &State| {
+            let mut told = Vec::new();
+            state.tell(&mut |record| told.push((record.key, record.count)));
+            told
+        };
+        assert_eq!((told(&state), state.targets[0].keys.count(|_| true)), (Vec::new(), 0));
+        for key in [6, 4, 20] {
+            state.apply(record(Kind::Acknowledged, key, 1, 1));
+        }
+        let keys = &state.targets[0].keys;
+        assert_eq!((keys.changed.clone(), keys.count(|key| key.acknowledged() == 1)), (4..7, 2));
+        assert_eq!(told(&state), [(4, 1), (6, 1)]);
     }
 
     #[test]
