@@ -2,7 +2,7 @@
 
 use assay_results::Run;
 use assay_results::environment::{
-    BlockDevice, CgroupLimits, Environment, Machine, Resolution, TargetEnvironment, Turbo,
+    BlockDevice, CgroupLimits, Environment, Machine, Resolution, TargetEnvironment, TargetKind, Turbo,
 };
 
 use crate::format;
@@ -104,7 +104,14 @@ fn limits(cgroup: &CgroupLimits) -> Option<Section> {
 fn of_target(target: &TargetEnvironment) -> Option<Section> {
     let mut facts = Facts(Vec::new());
     facts.add("leads to", target.canonical_path.as_deref().filter(|path| *path != target.path));
-    facts.add("size", target.size_bytes.map(format::bytes));
+    // What was looked at before it was filled says nothing of what was measured.
+    let was_empty = target.kind == TargetKind::File && target.size_bytes == Some(0);
+    let size = if was_empty {
+        Some("nothing before the run".to_owned())
+    } else {
+        target.size_bytes.map(format::bytes)
+    };
+    facts.add("size", size);
     if let Some(fs) = &target.file_system {
         facts.add(
             "file system",
@@ -121,7 +128,7 @@ fn of_target(target: &TargetEnvironment) -> Option<Section> {
         facts.add("free", fs.available_bytes.map(format::bytes));
         facts.add("compresses", fs.compresses.map(yes));
     }
-    if let Some(extents) = &target.extents {
+    if let Some(extents) = target.extents.as_ref().filter(|_| !was_empty) {
         let hole = format!(
             "{} data, {} holes",
             format::bytes(extents.data_bytes),
