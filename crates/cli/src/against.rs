@@ -6,9 +6,10 @@ use std::path::Path;
 use assay_workload::Plan;
 use assay_workload::plan::{LoadAspect, LoadDifference, Offer, load_differences};
 use assay_workload::scale;
-use assay_workload::units::{Bytes, Nanos};
+use assay_workload::units::Bytes;
 use serde_json::json;
 
+use crate::asked::runtime_of;
 use crate::audit::{self, source};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
@@ -42,7 +43,7 @@ impl Side {
         // Losses are of `run`; an error says that the file cannot be planned.
         let (mut workload, _) = input.checked(false, context)?;
         if let Some(time) = how.runtime {
-            let time: Nanos = time.parse().map_err(|error| Failure::usage(format!("--runtime: {error}")))?;
+            let time = runtime_of(time)?;
             scale::override_runtime(&mut workload, time);
         }
         let size = how.size.unwrap_or_else(audit::size_default);

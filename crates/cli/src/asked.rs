@@ -98,7 +98,7 @@ pub(crate) fn asked(mut wanted: Wanted<'_>, context: &Context) -> Result<LoadedW
         Origin::Read(input) => from(input, &wanted, context)?,
     };
     if let Some(runtime) = wanted.runtime {
-        let time: Nanos = runtime.parse().map_err(|error| Failure::usage(format!("--runtime: {error}")))?;
+        let time = runtime_of(runtime)?;
         for change in scale::override_runtime(&mut asked.workload, time) {
             asked.notes.push(("runtime".to_owned(), change.to_string()));
         }
@@ -198,4 +198,24 @@ fn profile(name: &str, wanted: &Wanted<'_>, context: &Context) -> Result<LoadedW
         directories: Vec::new(),
         work_dir,
     })
+}
+
+/// The time that `--runtime` asks for.
+///
+/// # Errors
+/// [`Failure::Usage`] where it is none, or in which nothing is measured.
+pub(crate) fn runtime_of(words: &str) -> Result<Nanos, Failure> {
+    let time: Nanos = words.parse().map_err(|error| Failure::usage(format!("--runtime: {error}")))?;
+    measured_in(time)
+}
+
+/// The same of one that was read already.
+pub(crate) fn measured_in(time: Nanos) -> Result<Nanos, Failure> {
+    const RUNTIME_MIN: Nanos = Nanos(1_000_000);
+    if time < RUNTIME_MIN {
+        return Err(Failure::usage(format!(
+            "--runtime {time}: nothing is measured in less than {RUNTIME_MIN}"
+        )));
+    }
+    Ok(time)
 }

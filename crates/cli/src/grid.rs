@@ -271,6 +271,8 @@ fn measure(
     directory: &Path,
     context: &Context,
 ) -> Result<Outcome, Failure> {
+    let mut outputs = Outputs::new(args.how.output.force);
+    outputs.check("--output", Some(&directory.join(PAGE_FILE)))?;
     let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     let mut outcome = Ok(Outcome::Done);
     let mut lost = None;
@@ -299,7 +301,7 @@ fn measure(
             _ => break,
         }
     }
-    show(args, &grid, directory, context)?;
+    show(args, &grid, (directory, &outputs), context)?;
     let goes_on = format!("assay grid --resume {}", directory.display());
     match lost.map_or(outcome, |why| Err(Failure::Incomplete(why))) {
         Ok(Outcome::Done) => {
@@ -336,7 +338,12 @@ fn keep(grid: &WorkerGrid, directory: &Path) -> Result<(), Failure> {
     output::keep(&directory.join(GRID_FILE), &format!("{text}\n"))
 }
 
-fn show(args: &GridArgs, grid: &WorkerGrid, directory: &Path, context: &Context) -> Result<(), Failure> {
+fn show(
+    args: &GridArgs,
+    grid: &WorkerGrid,
+    (directory, outputs): (&Path, &Outputs),
+    context: &Context,
+) -> Result<(), Failure> {
     if args.how.output.json {
         context.out(&serde_json::to_string_pretty(grid).map_err(Failure::failed)?);
     } else {
@@ -344,9 +351,9 @@ fn show(args: &GridArgs, grid: &WorkerGrid, directory: &Path, context: &Context)
     }
     let page = html::worker_grid(grid, &format!("Grid of {} cells", grid.cells.len()));
     let kept = directory.join(PAGE_FILE);
-    output::keep(&kept, &page)?;
+    outputs.write("--output", &kept, &page)?;
     let asked = args.how.output.html.as_deref();
-    asked.map_or(Ok(()), |path| Outputs::new(args.how.output.force).write("--html", path, &page))?;
+    asked.map_or(Ok(()), |path| outputs.write("--html", path, &page))?;
     context.say(&format!("report: {}", asked.unwrap_or(&kept).display()));
     Ok(())
 }

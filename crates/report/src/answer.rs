@@ -148,9 +148,18 @@ fn found(answer: &SearchAnswer<'_>, named: bool) -> String {
         Verdict::Suspect => "; its step is suspect",
         Verdict::Invalid | Verdict::Incomplete => "; its step is not valid",
     };
+    let iops = |value: f64| format::rounded(value, None);
     match (&answer.rate, answer.lowest_iops) {
+        // Some windows met it and some missed it, at every rate.
+        (Some(rate), _) if rate.interval.is_some_and(|(low, _)| low <= 0.0) => {
+            let high = rate.interval.map_or(rate.value, |(_, high)| high);
+            format!(
+                "{goal}: not known, between 0 and {} IOPS; {} met it in some windows, and no rate for certain{doubt}.",
+                iops(high),
+                iops(rate.value)
+            )
+        }
         (Some(rate), _) => {
-            let iops = |value: f64| format::rounded(value, None);
             let between = rate.interval.map(|(low, high)| format!(" ({} to {})", iops(low), iops(high)));
             format!("{goal}: {} IOPS{}{doubt}.", iops(rate.value), between.unwrap_or_default())
         }
@@ -166,6 +175,17 @@ fn found(answer: &SearchAnswer<'_>, named: bool) -> String {
     }
 }
 
+/// Of which operations a median latency is where there are several, and of which latency where a rate was offered.
+fn p50_of(quoted: &Quoted<'_>) -> &'static str {
+    let mixed = quoted.job.read.is_some() && quoted.job.write.is_some();
+    match (mixed, quoted.job.total.response_ns.is_some()) {
+        (true, _) if quoted.is_of_reads() => " of the reads",
+        (true, _) => " of the writes",
+        (false, true) => " from submission on",
+        (false, false) => "",
+    }
+}
+
 fn best_of(quoted: &[Quoted<'_>], digits: Digits) -> String {
     if quoted.is_empty() {
         return "Best: nothing was measured.".to_owned();
@@ -177,7 +197,9 @@ fn best_of(quoted: &[Quoted<'_>], digits: Digits) -> String {
         iops.iter().map(|one| (format!("{} IOPS", digits.iops(one)), one)).collect();
     parts.extend(bandwidth.iter().map(|one| (digits.bandwidth(one), one)));
     parts.extend(
-        latency.iter().filter_map(|one| Some((format!("p50 {}", format::time_ns(one.p50_ns?)), one))),
+        latency
+            .iter()
+            .filter_map(|one| Some((format!("p50 {}{}", format::time_ns(one.p50_ns?), p50_of(one)), one))),
     );
     let alike: Vec<_> = parts.chunk_by(|a, b| std::ptr::eq(a.1.row, b.1.row)).collect();
     let parts: Vec<String> = alike

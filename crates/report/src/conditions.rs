@@ -37,9 +37,15 @@ pub(crate) fn of_job(job: &JobResult) -> Vec<String> {
     if job.workers > 1 {
         facts.push(format!("{} workers", job.workers));
     }
-    facts.push(format!("{} measured", format::seconds(job.measured_s)));
+    let from_s = job.evidence.measured_start_ns as f64 / 1e9;
+    let from =
+        if from_s < DELAY_MIN_S { String::new() } else { format!(" from {} on", format::seconds(from_s)) };
+    facts.push(format!("{} measured{from}", format::seconds(job.measured_s)));
     facts
 }
+
+/// Measured parts that begin later in their phase say so: those before them may have ended by then.
+const DELAY_MIN_S: f64 = 0.5;
 
 /// The mean size of what was asked for, where the block size is not known.
 pub(crate) fn mean_request(job: &JobResult) -> Option<String> {

@@ -169,6 +169,7 @@ fn proved(run: &Run) -> String {
     let checks = jobs.filter_map(|job| job.data.as_ref()?.crash.as_ref());
     match checks.map(|checks| checks.acknowledged).reduce(u64::saturating_add) {
         None => "nothing was measured".to_owned(),
+        Some(0) => "nothing was proved: no write was acknowledged".to_owned(),
         Some(blocks) => {
             format!("blocks that were read and hold their acknowledged write or a later one: all {blocks}")
         }

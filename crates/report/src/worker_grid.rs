@@ -25,7 +25,7 @@ pub(crate) fn row(cell: &WorkerCell) -> Vec<String> {
     let iops = cell.iops().map_or_else(|| "-".to_owned(), format::iops);
     let mark = if cell.repeats.iter().any(|repeat| repeat.is_outlier) { "!" } else { "" };
     let middle = middle(cell);
-    let bandwidth = middle.map_or_else(|| "-".to_owned(), |repeat| format::mib_per_s(repeat.bytes_per_s));
+    let bandwidth = cell.bytes_per_s().map_or_else(|| "-".to_owned(), format::mib_per_s);
     let latency = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| format::time_ns(ns as f64));
     vec![
         cell.name.clone(),
@@ -40,7 +40,7 @@ pub(crate) fn row(cell: &WorkerCell) -> Vec<String> {
     ]
 }
 
-/// The repetition in the middle: its figures stand beside the median.
+/// The repetition in the middle, of an even number the lower one: percentiles have no mean.
 fn middle(cell: &WorkerCell) -> Option<&assay_results::worker_grid::CellRepeat> {
     let mut order: Vec<_> = cell.repeats.iter().collect();
     order.sort_by(|one, other| one.iops.total_cmp(&other.iops));
@@ -59,8 +59,9 @@ fn verdict(cell: &WorkerCell) -> String {
 /// What the table means, and what the curves show: a sentence each.
 pub(crate) fn remarks(grid: &WorkerGrid) -> Vec<String> {
     let mut remarks = vec![
-        "IOPS: all workers together, median of the repetitions; '!': a repetition lies far from the others; spread: highest less lowest \
-         over the median; MiB/s and completion latency (p95, p99, of the pooled I/Os of all workers): of the repetition in the middle"
+        "IOPS and MiB/s: all workers together, median of the repetitions; '!': a repetition lies far from the others; spread: highest less \
+         lowest over the median; completion latency (p95, p99, of the pooled I/Os of all workers): of the repetition in the middle, of an even \
+         number the lower one"
             .to_owned(),
     ];
     let mut goals: Vec<&str> = grid.cells.iter().filter_map(|cell| cell.goal.as_deref()).collect();
@@ -86,9 +87,10 @@ pub(crate) fn remarks(grid: &WorkerGrid) -> Vec<String> {
         let (fewest, most) = (points[0].0, points[points.len() - 1].0);
         remarks.push(match bend(&points) {
             Some(workers) => format!(
-                "{name}: bends at {workers} workers; each one more brings less than half of what each of {fewest} brings"
+                "{name}: bends at {}; each one more brings less than half of what each of the first {fewest} brings",
+                format::plural(u64::from(workers), "worker")
             ),
-            None => format!("{name}: does not bend between {fewest} and {most} workers"),
+            None => format!("{name}: does not bend between {fewest} and {}", format::plural(u64::from(most), "worker")),
         });
     }
     let left = grid.cells.iter().filter(|cell| !cell.is_finished()).count();

@@ -91,13 +91,16 @@ fn past_the_cache(repetitions: &[Repetition<'_>], durable: bool) -> bool {
 
 /// The median latency of reads or of writes, whichever there are more of; durable ones with the flush behind each.
 fn p50_ns(repetitions: &[Repetition<'_>], durable: bool) -> Option<f64> {
-    let total = &repetitions.first()?.job;
-    let ios = |op: &Option<OpResult>| op.as_ref().map_or(0, |op| op.ios);
-    let reads = ios(&total.read) >= ios(&total.write);
+    let reads = more_reads(repetitions.first()?.job);
     let of = |job: &JobResult| if reads { job.read.clone() } else { job.write.clone() };
     let operation = together(repetitions, of)?;
     let flush = together(repetitions, |job| job.flush.clone()).filter(|_| durable && !reads);
     Some(operation + flush.unwrap_or(0.0))
+}
+
+fn more_reads(job: &JobResult) -> bool {
+    let ios = |op: &Option<OpResult>| op.as_ref().map_or(0, |op| op.ios);
+    ios(&job.read) >= ios(&job.write)
 }
 
 fn together(repetitions: &[Repetition<'_>], of: impl Fn(&JobResult) -> Option<OpResult>) -> Option<f64> {
@@ -122,6 +125,11 @@ impl Quoted<'_> {
     /// Whether it did what was offered, and not what it could.
     pub fn is_offered(&self) -> bool {
         self.job.evidence.offered_iops.is_some() || self.job.evidence.offered_each.is_some()
+    }
+
+    /// Whether its median latency is that of its reads.
+    pub fn is_of_reads(&self) -> bool {
+        more_reads(self.job)
     }
 
     /// Whether it reads alone.

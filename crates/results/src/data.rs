@@ -53,6 +53,13 @@ impl DataError {
             0 => "a block of an earlier run".to_owned(),
             _ => expected.to_string(),
         };
+        // What a damaged sector says of itself may be right: then it is the bytes behind that are not.
+        let found = match self.found {
+            Some(same) if *fault == Fault::Damaged && same.to_string() == expected => {
+                "that header, and bytes behind it that do not match".to_owned()
+            }
+            _ => found,
+        };
         let host = self.host.as_ref().map_or_else(String::new, |host| format!("{host}: "));
         if *fault == Fault::OtherThanPattern {
             let (expected, found) = (&self.expected_hex, &self.found_hex);
@@ -200,7 +207,7 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn error(offset_bytes: u64) -> DataError {
-        let expected = Identity { target: 0xab, offset_bytes, generation: 2, run: 3 };
+        let expected = Identity { target: 0xab, offset_bytes, generation: 2, run: 3, ..Identity::default() };
         DataError {
             host: None,
             target: "data".to_owned(),

@@ -102,6 +102,11 @@ impl WorkerCell {
         median(&self.repeats.iter().map(|repeat| repeat.iops).collect::<Vec<_>>())
     }
 
+    /// The median of the repetitions, bytes a second.
+    pub fn bytes_per_s(&self) -> Option<f64> {
+        median(&self.repeats.iter().map(|repeat| repeat.bytes_per_s).collect::<Vec<_>>())
+    }
+
     /// Highest less lowest over the median; `None` of fewer than two.
     pub fn spread(&self) -> Option<f64> {
         let iops = || self.repeats.iter().map(|repeat| repeat.iops);

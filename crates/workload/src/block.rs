@@ -8,7 +8,8 @@
 //! | 8-11 | CRC-32C (Castagnoli, as iSCSI and ext4 use) of all bytes behind it |
 //! | 12-15 | the target: CRC-32C of its name in the plan, which is the same on every host |
 //! | 16-23 | offset of the sector in its target, bytes |
-//! | 24-31 | generation: which write of its key block in this run it was, from 1 |
+//! | 24-27 | generation: which write of its key block in this run it was, from 1 |
+//! | 28-31 | sectors of the block that was written as a whole with it, which begins at a multiple of its length; 0: not known |
 //! | 32-39 | the run that wrote it, a number drawn for each run |
 //!
 //! A key block is what is written as a whole at least: the alignment of the jobs' offsets. Its sectors have one generation.
@@ -34,7 +35,7 @@ const MAGIC: [u8; 8] = *b"ASSAYSEC";
 const SUMMED: usize = 12;
 
 /// What a sector says of itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Identity {
     /// CRC-32C of the target's name.
@@ -45,11 +46,27 @@ pub struct Identity {
     pub generation: u64,
     /// The run that wrote it.
     pub run: u64,
+    /// The aligned block that was written as a whole with it, bytes; 0: not known, or written in part.
+    #[serde(skip)]
+    pub block_bytes: u32,
+}
+
+impl Identity {
+    /// Whether another sector is in the block that was written as a whole with this one.
+    pub fn is_of_block_with(&self, other: &Identity) -> bool {
+        let block = |sector: &Identity| sector.offset_bytes.checked_div(u64::from(self.block_bytes));
+        self.block_bytes > 0 && block(self) == block(other)
+    }
+
+    /// Whether a target cannot hold both sectors, each in its place: each was written together with the place of the other one.
+    pub fn excludes(&self, other: &Identity) -> bool {
+        writer(*self) != writer(*other) && self.is_of_block_with(other) && other.is_of_block_with(self)
+    }
 }
 
 impl std::fmt::Display for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Identity { target, offset_bytes, generation, run } = *self;
+        let Identity { target, offset_bytes, generation, run, .. } = *self;
         write!(f, "target {target:08x}, offset {offset_bytes}, generation {generation}, run {run:016x}")
     }
 }
@@ -224,7 +241,8 @@ pub fn header(identity: &Identity) -> [u8; HEADER_BYTES] {
     header[..8].copy_from_slice(&MAGIC);
     header[12..16].copy_from_slice(&identity.target.to_le_bytes());
     header[16..24].copy_from_slice(&identity.offset_bytes.to_le_bytes());
-    header[24..32].copy_from_slice(&identity.generation.to_le_bytes());
+    header[24..28].copy_from_slice(&(identity.generation as u32).to_le_bytes());
+    header[28..32].copy_from_slice(&(identity.block_bytes / SECTOR_BYTES as u32).to_le_bytes());
     header[32..40].copy_from_slice(&identity.run.to_le_bytes());
     header
 }
@@ -274,8 +292,9 @@ pub fn inspect(sector: &[u8]) -> Sector {
     let identity = Identity {
         target: (word(8) >> 32) as u32,
         offset_bytes: word(16),
-        generation: word(24),
+        generation: u64::from(word(24) as u32),
         run: word(32),
+        block_bytes: ((word(24) >> 32) as u32).saturating_mul(SECTOR_BYTES as u32),
     };
     if word(8) as u32 == crc32c::crc32c(&sector[SUMMED..]) {
         Sector::Whole(identity)

@@ -15,6 +15,7 @@ use assay_workload::{Job, Workload};
 
 use super::{GridArgs, LatencyTarget, Prefill};
 use crate::asked::LoadedWorkload;
+use crate::asked::measured_in;
 use crate::failure::Failure;
 use crate::input::{self, ReadingArgs};
 
@@ -57,6 +58,7 @@ impl Asked {
 
 /// All cells, checked.
 pub(super) fn asked(args: &GridArgs) -> Result<Vec<Asked>, Failure> {
+    measured_in(args.runtime)?;
     let words = args.on.on.as_deref().unwrap_or("local");
     if !args.group.is_empty() {
         return Ok(vec![groups(args, words)?]);

@@ -92,5 +92,16 @@ fn what_cannot_be_measured_is_said_before_anything_is() {
     assert!(said.err.contains("--workers 3: --on ssh:a,b names 2 hosts"), "{}", said.err);
     let said = world.assay(&["grid", "--resume", "nowhere"]).ended(2);
     assert!(said.err.contains("nowhere/grid.json"), "{}", said.err);
+    let said = world.assay(&["grid", "--runtime", "0s"]).ended(2);
+    assert!(said.err.contains("nothing is measured in less than 1 ms"), "{}", said.err);
+    // A page that somebody else wrote stays.
+    let theirs = world.path().join("g/grid.html");
+    fs::create_dir(world.path().join("g")).expect("made");
+    fs::write(&theirs, "theirs").expect("written");
+    let (data, directory) =
+        (world.data().display().to_string(), world.path().join("g").display().to_string());
+    let said = world.assay(&words(&data, &directory)).ended(2);
+    assert!(said.err.contains("grid.html"), "{}", said.err);
+    assert_eq!(fs::read_to_string(&theirs).expect("there"), "theirs");
     assert!(world.run_directories().is_empty());
 }

@@ -19,13 +19,16 @@ pub(super) struct Checked {
     pub(super) found: DataChecks,
     /// All that is read was written by this program: a block without headers is wrong, unless it has those of fio.
     pub(super) expects_headers: bool,
+    /// The targets of the thread, as their sectors name them.
+    pub(super) targets: Box<[u32]>,
 }
 
 impl Checked {
     pub(super) fn new(run: u64) -> Checked {
         // What the first errors need is there before the start.
         let errors = Vec::with_capacity(ERRORS_KEPT);
-        Checked { found: DataChecks { run, errors, ..DataChecks::default() }, expects_headers: false }
+        let found = DataChecks { run, errors, ..DataChecks::default() };
+        Checked { found, expects_headers: false, targets: Box::default() }
     }
 
     /// A key block was read; whether it is as it should be.
@@ -134,44 +137,73 @@ impl Checked {
         if let Some(crash) = &map.crash {
             return self.read_after_crash(map, crash, key, bytes);
         }
-        let (mut of_earlier, mut run) = (0, 0);
+        let (mut of_earlier, mut is_mixed, mut before) = (0, false, None::<Identity>);
         for (index, sector) in bytes.chunks_exact(SECTOR_BYTES).enumerate() {
             let mut expected = map.identity(key, 0);
             expected.offset_bytes += (index * SECTOR_BYTES) as u64;
-            let (found, is_whole) = match block::inspect(sector) {
+            let (fault, found) = match block::inspect(sector) {
                 Sector::NotOurs if self.expects_headers && !bytes.starts_with(&FIO_MAGIC) => {
                     let zeros = sector.iter().all(|byte| *byte == 0);
-                    let fault = if zeros { Fault::Zeros } else { Fault::NotOurs };
-                    self.unlike(map, expected, fault, None, sector);
-                    return false;
+                    (Some(if zeros { Fault::Zeros } else { Fault::NotOurs }), None)
                 }
                 Sector::NotOurs => continue,
-                Sector::Damaged(found) => (found, false),
-                Sector::Whole(found) => (found, true),
+                Sector::Damaged(found) => match self.is_unknown(&found, &expected) {
+                    true => continue,
+                    false => (Some(Fault::Damaged), Some(found)),
+                },
+                Sector::Whole(found) => (self.place_fault(&found, &expected), Some(found)),
             };
-            let in_place = (found.target, found.offset_bytes) == (expected.target, expected.offset_bytes);
-            let fault = match () {
-                () if in_place && !is_whole => Fault::Damaged,
-                () if in_place => {
-                    of_earlier += 1;
-                    run = found.run;
-                    continue;
-                }
-                () if self.expects_headers && is_whole && found.target == expected.target => Fault::Misplaced,
-                // What was here before may have been written under another name, or moved by the previous owner of the storage.
-                () if found.run != expected.run || !is_whole => continue,
-                () if found.target != expected.target => Fault::OtherTarget,
-                () => Fault::Misplaced,
-            };
-            self.unlike(map, expected, fault, Some(found), sector);
-            return false;
+            if let Some(fault) = fault {
+                self.unlike(map, expected, fault, found, sector);
+                return false;
+            }
+            let Some(found) = found.filter(|found| self.is_in_place(found, &expected)) else { continue };
+            of_earlier += 1;
+            // The first sector of the block that was written as a whole.
+            let first = before.filter(|before| before.is_of_block_with(&found)).unwrap_or(found);
+            before = Some(first);
+            is_mixed |= found.excludes(&first);
+            // Any of several writes by this run, some of which failed, says nothing.
+            if is_mixed && self.expects_headers && matches!(map.known(key), Known::NotWritten) {
+                let expected = Identity { offset_bytes: found.offset_bytes, ..first };
+                self.unlike(map, expected, Fault::Torn, Some(found), sector);
+                return false;
+            }
         }
-        if of_earlier * SECTOR_BYTES == bytes.len() {
-            self.found.of_earlier_run(run);
-        } else {
-            self.found.unverifiable += 1;
+        match before {
+            Some(written) if of_earlier * SECTOR_BYTES == bytes.len() && !is_mixed => {
+                self.found.of_earlier_run(written.run);
+            }
+            _ => self.found.unverifiable += 1,
         }
         true
+    }
+
+    /// Whether a sector whose checksum does not match says nothing against the storage.
+    fn is_unknown(&self, found: &Identity, expected: &Identity) -> bool {
+        let in_place = (found.target, found.offset_bytes) == (expected.target, expected.offset_bytes);
+        !in_place && !self.expects_headers
+    }
+
+    /// Whether a whole sector is where it was written. A file that was renamed since has sectors of another name.
+    fn is_in_place(&self, found: &Identity, expected: &Identity) -> bool {
+        let renamed =
+            self.expects_headers && found.run != expected.run && !self.targets.contains(&found.target);
+        found.offset_bytes == expected.offset_bytes && (found.target == expected.target || renamed)
+    }
+
+    /// What the place of a whole sector says against the storage.
+    fn place_fault(&self, found: &Identity, expected: &Identity) -> Option<Fault> {
+        let other_target = found.target != expected.target;
+        match () {
+            () if self.is_in_place(found, expected) => None,
+            // What was here before may have been written under another name, or moved by the previous owner of the storage.
+            () if !self.expects_headers && found.run != expected.run => None,
+            () if other_target && (!self.expects_headers || self.targets.contains(&found.target)) => {
+                Some(Fault::OtherTarget)
+            }
+            () => Some(Fault::Misplaced),
+        }
     }
 
     /// A sector of an earlier run is not what it should be.

@@ -96,6 +96,7 @@ impl ValidatedEngine {
     /// All that is read was written with headers, by this run or an earlier one, if that is so.
     pub(crate) fn expecting_headers(mut self, expects: bool) -> ValidatedEngine {
         self.checked.expects_headers = expects;
+        self.checked.targets = self.maps.iter().flatten().map(|map| map.id).collect();
         self
     }
 
@@ -325,7 +326,7 @@ fn seal(map: &TargetMap, io: &Io, keys: Range<usize>, bytes: &mut [u8]) -> u64 {
     for key in keys {
         let (part, is_whole) = map.part(key, io.offset_bytes, u64::from(io.len_bytes));
         whole += u64::from(is_whole);
-        let first = map.next(key, io.offset_bytes + part.start as u64);
+        let first = map.next(key, io.offset_bytes + part.start as u64, is_whole);
         if let Some(bytes) = bytes.get_mut(part) {
             block::seal_by(bytes, &first, checksums);
         }

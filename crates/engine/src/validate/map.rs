@@ -41,7 +41,7 @@ pub(crate) enum Known {
 #[derive(Debug)]
 pub(crate) struct TargetMap {
     pub(crate) name: String,
-    id: u32,
+    pub(super) id: u32,
     run: u64,
     pub(crate) key_bytes: u64,
     states: Box<[AtomicU32]>,
@@ -168,10 +168,10 @@ impl TargetMap {
         block::next_generation(self.states[key].load(Ordering::Relaxed) & GENERATION)
     }
 
-    /// Who writes `key` next, at `offset_bytes` in it: what the first sector there is to say.
-    pub(crate) fn next(&self, key: usize, offset_bytes: u64) -> Identity {
-        let generation = self.next_generation(key);
-        Identity { target: self.id, offset_bytes, generation: u64::from(generation), run: self.run }
+    /// Who writes `key` next, at `offset_bytes` in it, as a whole or in part: what the first sector there is to say.
+    pub(crate) fn next(&self, key: usize, offset_bytes: u64, is_whole: bool) -> Identity {
+        let whole = self.identity(key, self.next_generation(key));
+        Identity { offset_bytes, block_bytes: if is_whole { whole.block_bytes } else { 0 }, ..whole }
     }
 
     /// A write of a whole key block has ended; it is free again.
@@ -219,8 +219,8 @@ impl TargetMap {
         let start = offset_bytes + skipped as u64;
         let Some(bytes) = bytes.get_mut(skipped..) else { return };
         for key in self.keys(start, bytes.len() as u64) {
-            let (part, _) = self.part(key, start, bytes.len() as u64);
-            let first = self.next(key, start + part.start as u64);
+            let (part, is_whole) = self.part(key, start, bytes.len() as u64);
+            let first = self.next(key, start + part.start as u64, is_whole);
             block::seal(&mut bytes[part], &first);
         }
     }
@@ -252,8 +252,13 @@ impl TargetMap {
 
     /// What the first sector of a key block says of itself if `generation` is its last.
     pub(crate) fn identity(&self, key: usize, generation: u32) -> Identity {
-        let offset_bytes = key as u64 * self.key_bytes;
-        Identity { target: self.id, offset_bytes, generation: u64::from(generation), run: self.run }
+        Identity {
+            target: self.id,
+            offset_bytes: key as u64 * self.key_bytes,
+            generation: u64::from(generation),
+            run: self.run,
+            block_bytes: u32::try_from(self.key_bytes).unwrap_or(0),
+        }
     }
 
     /// The part of the target that is to be read: all that a run that crashed had written, else what is asked for.

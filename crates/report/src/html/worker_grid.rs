@@ -3,8 +3,8 @@
 use assay_results::worker_grid::WorkerGrid;
 use maud::{Markup, html};
 
-use super::document;
 use super::table::number;
+use super::{document, figure};
 use crate::charts::tick_name;
 use crate::svg::{Axis, COLOURS, Chart, Line, Scale};
 use crate::worker_grid::{HEADS, place, remarks, row};
@@ -18,10 +18,10 @@ pub fn worker_grid(grid: &WorkerGrid, title: &str) -> String {
             @if let Some(words) = place(grid) { p .place { (words) } }
         }
         main {
-            @if let Some(chart) = chart(grid) { section #curve { h2 { "IOPS over workers" } (chart.draw()) } }
+            @if let Some(chart) = chart(grid) { section #curve { h2 { "IOPS over workers" } (figure(&chart)) } }
             section #cells {
                 h2 { "Cells" }
-                div .wide {
+                div .scroll tabindex="0" {
                     table {
                         thead { tr { @for head in HEADS { th scope="col" { (head) } } } }
                         tbody { @for cell in &grid.cells { (cells(&row(cell))) } }
@@ -56,11 +56,13 @@ fn chart(grid: &WorkerGrid) -> Option<Chart> {
         ..Line::default()
     };
     let workers = places().map(|(workers, _)| f64::from(*workers));
+    let mut x = Axis::new("workers", Scale::from_zero(workers), tick_name);
+    x.ticks.retain(|(workers, _)| workers.fract() == 0.0);
     (!curves.is_empty()).then(|| Chart {
         id: "workers".to_owned(),
         title: "IOPS over workers".to_owned(),
         description: remarks(grid).split_off(1).join("; "),
-        x: Axis::new("workers", Scale::from_zero(workers), tick_name),
+        x,
         y: Axis::new("IOPS", Scale::from_zero(places().map(|(_, iops)| *iops)), tick_name),
         lines: curves.iter().enumerate().map(|(at, (name, points))| line(at, name, points)).collect(),
         hints: Vec::new(),

@@ -38,6 +38,18 @@ fn after_crash(subject: &Subject<'_>) -> Option<Finding> {
         0 => "it or a later one".to_owned(),
         wrong => format!("it or a later one, but for {}", count(wrong, "block")),
     };
+    if crash.acknowledged == 0 && crash.in_flight > 0 {
+        let message = format!(
+            "nothing could be proved: no write of {} was acknowledged by a flush, and {} of them hold the last one",
+            count(crash.in_flight, "block"),
+            crash.newer
+        );
+        let draft = subject.draft(ID, FindingSeverity::Warning, message);
+        let draft = draft.evidence("blocks_in_flight", crash.in_flight);
+        return Some(
+            draft.advise("flush during the run (`flush_every`), or keep the journal of durable writes"),
+        );
+    }
     let first = crash.torn_first.first().map_or(String::new(), |torn| format!(": first {}", torn.describe()));
     let message = format!(
         "{} with an acknowledged write: each holds {proved}; {} with a write in flight at the crash: {} hold it, {} torn{first}",
@@ -91,8 +103,8 @@ fn not_verified(subject: &Subject<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        "{} of {} read could not be compared with their last write: {} of earlier runs (whole and in place{}), {} not \
-         written by this run, trimmed or written in part",
+        "{} of {} read could not be compared with their last write: {} of earlier runs (whole and in place{}), {} trimmed, \
+         written in part, or by nobody who is known",
         percent(unknown as f64 / read as f64),
         count(read, "block"),
         data.of_earlier_runs,
@@ -151,7 +163,8 @@ mod tests {
     #[test]
     fn the_first_error_is_named_with_its_bytes() {
         let mut run = run();
-        let expected = Identity { target: 1, offset_bytes: 8192, generation: 2, run: 3 };
+        let expected =
+            Identity { target: 1, offset_bytes: 8192, generation: 2, run: 3, ..Identity::default() };
         let error = DataError {
             host: None,
             target: "data".to_owned(),

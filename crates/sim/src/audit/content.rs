@@ -88,7 +88,13 @@ fn count(job: &PlannedJob, piece: usize) -> HashMap<u64, u64> {
                 let generation = round as u64 + 1;
                 block::seal(
                     &mut buffer,
-                    &Identity { target: 1, offset_bytes: at as u64, generation, run: 1 },
+                    &Identity {
+                        target: 1,
+                        offset_bytes: at as u64,
+                        generation,
+                        run: 1,
+                        ..Identity::default()
+                    },
                 );
             }
             for data in buffer.chunks_exact(piece) {

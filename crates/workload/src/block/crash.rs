@@ -115,7 +115,7 @@ mod tests {
     const BLOCK: usize = 4 * SECTOR_BYTES;
 
     fn identity(generation: u64) -> Identity {
-        Identity { target: 9, offset_bytes: 8192, generation, run: 5 }
+        Identity { target: 9, offset_bytes: 8192, generation, run: 5, block_bytes: 0 }
     }
 
     fn survivor(acknowledged: u64) -> Survivor {

@@ -5,7 +5,7 @@ use super::*;
 const RUN: u64 = 9;
 
 fn identity(offset_bytes: u64, generation: u64) -> Identity {
-    Identity { target: target_id("data"), offset_bytes, generation, run: RUN }
+    Identity { target: target_id("data"), offset_bytes, generation, run: RUN, block_bytes: 0 }
 }
 
 fn block(len: usize, first: &Identity) -> Vec<u8> {

@@ -41,7 +41,7 @@ fn generations_are_those_of_the_writes() {
     let map = map();
     for round in 1..4 {
         assert!(map.acquire(0..1, true));
-        assert_eq!(map.next(0, 512).generation, round);
+        assert_eq!(map.next(0, 512, false).generation, round);
         map.written(0, true);
         assert_eq!(generation(&map, 0), (round, 0));
     }
@@ -122,7 +122,7 @@ impl Stressed {
     }
 
     fn write(&self, key: usize) {
-        let generation = self.map.next(key, 0).generation;
+        let generation = self.map.next(key, 0, true).generation;
         for sector in &self.sectors[key] {
             sector.store(generation, Ordering::Relaxed);
             std::thread::yield_now();
