@@ -61,7 +61,9 @@ mod tests {
         let level: ServiceLevel = "database read mean < 20ms".parse().unwrap();
         assert_eq!(level.operation.as_deref(), Some("database read"));
         assert_eq!((level.figure, level.limit_ns), (LatencyFigure::Mean, 20_000_000));
-        for text in ["p95<20 ms", "new-order p99.9<1 s", "database read max<100 ms"] {
+        for text in
+            ["p95<20 ms", "new-order p99.9<1 s", "database read max<100 ms", "p95<4096 ms", "mean<1234567 ns"]
+        {
             assert_eq!(text.parse::<ServiceLevel>().unwrap().to_string(), text);
         }
         for text in ["", "p95", "new-order<5ms", "p95<5", "new-order p0<5ms"] {

@@ -157,7 +157,7 @@ impl fmt::Display for FindRate {
             LatencyFigure::Quantile(share) if share >= 1.0 => f.write_str("max")?,
             LatencyFigure::Quantile(share) => write!(f, "p{}", (share * 1e6).round() / 1e4)?,
         }
-        write!(f, "<{}", Nanos(self.limit_ns))
+        write!(f, "<{}", Nanos(self.limit_ns).exactly())
     }
 }
 

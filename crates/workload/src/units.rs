@@ -154,6 +154,18 @@ impl fmt::Display for Nanos {
 }
 
 impl Nanos {
+    /// In words that are read as the same time: three significant digits where those are all.
+    pub fn exactly(self) -> String {
+        let short = self.to_string();
+        if short.parse() == Ok(self) {
+            return short;
+        }
+        let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us")];
+        let (factor, unit) =
+            units.into_iter().find(|(factor, _)| self.0.is_multiple_of(*factor)).unwrap_or((1, "ns"));
+        format!("{} {unit}", self.0 / factor)
+    }
+
     /// Whole seconds as nanoseconds.
     pub const fn from_secs(seconds: u64) -> Self {
         Nanos(seconds * 1_000_000_000)

@@ -245,32 +245,42 @@ fn each_direction_keeps_its_rate() {
         ("rate_iops=100000000,200", SYNC, [None, Some(200)]),
     ];
     for (rates, engine, due) in cases {
-        let place = Place::new();
-        let lines = format!("rw=randrw norandommap size=4m time_based runtime=1 {engine} {rates}");
-        place.file("job.fio", &job_file(&lines));
-        let said = place.assay(&["run", "job.fio", "--json", "--watch", "counters", "--allow-loss"]);
-        assert!(matches!(said.code, Some(0 | 1)), "{said:?}");
-        let assay = directions(&document(&said.out)["phases"][0]["jobs"], "ios");
-        let mut command = Command::new("fio");
-        let run =
-            command.args(["--output-format=json", "--output=fio.json", "job.fio"]).current_dir(place.path());
-        assert!(run.status_in_time().expect("fio starts").success(), "{lines}");
-        let fio = directions(&document(&place.read("fio.json"))["jobs"], "total_ios");
-        for ((assay, fio), due) in assay.into_iter().zip(fio).zip(due) {
-            let Some(due) = due else {
-                assert!(assay > 1000 && fio > 1000, "{lines}: {assay} and {fio} without a limit");
-                continue;
-            };
-            // A thread more or less of even arrivals; four deviations of those by chance, which fio cuts to whole microseconds.
-            let slack = if rates.contains("poisson") {
-                4.0 * f64::from(due).sqrt()
-            } else {
-                4.0 + 0.02 * f64::from(due)
-            };
-            for (who, done) in [("assay", assay), ("fio", fio)] {
-                let away = (done as f64 - f64::from(due)).abs();
-                assert!(away <= slack, "{lines}: {who} did {done} where {due} are due");
+        // Another process may take the disk for a second: what is not so is never so.
+        let kept = (0..2).any(|_| rates_kept(rates, engine, due).is_ok());
+        if !kept && let Err(why) = rates_kept(rates, engine, due) {
+            panic!("{why}");
+        }
+    }
+}
+
+/// Whether both did in a second what is due of reads and writes; `None`: without a limit.
+fn rates_kept(rates: &str, engine: &str, due: [Option<u32>; 2]) -> Result<(), String> {
+    let place = Place::new();
+    let lines = format!("rw=randrw norandommap size=4m time_based runtime=1 {engine} {rates}");
+    place.file("job.fio", &job_file(&lines));
+    let said = place.assay(&["run", "job.fio", "--json", "--watch", "counters", "--allow-loss"]);
+    assert!(matches!(said.code, Some(0 | 1)), "{said:?}");
+    let assay = directions(&document(&said.out)["phases"][0]["jobs"], "ios");
+    let mut command = Command::new("fio");
+    let run =
+        command.args(["--output-format=json", "--output=fio.json", "job.fio"]).current_dir(place.path());
+    assert!(run.status_in_time().expect("fio starts").success(), "{lines}");
+    let fio = directions(&document(&place.read("fio.json"))["jobs"], "total_ios");
+    for ((assay, fio), due) in assay.into_iter().zip(fio).zip(due) {
+        let Some(due) = due else {
+            match assay > 1000 && fio > 1000 {
+                true => continue,
+                false => return Err(format!("{lines}: {assay} and {fio} without a limit")),
+            }
+        };
+        // A thread more or less of even arrivals; four deviations of those by chance, which fio cuts to whole microseconds.
+        let slack =
+            if rates.contains("poisson") { 4.0 * f64::from(due).sqrt() } else { 4.0 + 0.02 * f64::from(due) };
+        for (who, done) in [("assay", assay), ("fio", fio)] {
+            if (done as f64 - f64::from(due)).abs() > slack {
+                return Err(format!("{lines}: {who} did {done} where {due} are due"));
             }
         }
     }
+    Ok(())
 }
