@@ -21,6 +21,8 @@ pub(crate) use time::{POINTS_FEW, POINTS_MAX, whole_periods};
 pub use time::{bandwidth_over_time, iops_over_time, latency_over_time};
 pub(crate) use whole::{events, is_alone, whole};
 
+/// More points of a curve that are not valid are counted, and not named one by one.
+const DOUBTFUL_NAMED: usize = 3;
 /// Bars of a latency histogram.
 const BINS: usize = 60;
 
@@ -333,8 +335,11 @@ fn curve(id: &str, curve: &Curve<'_>) -> Option<Chart> {
     let word = curve.latency_word();
     let area = if curve.is_repeated() { " The area spans the p99 of the windows at each point." } else { "" };
     let doubtful = curve.doubtful();
-    let doubtful =
-        if doubtful.is_empty() { String::new() } else { format!(" Not valid: {}.", doubtful.join("; ")) };
+    let doubtful = match doubtful.len() {
+        0 => String::new(),
+        1..=DOUBTFUL_NAMED => format!(" Not valid: {}.", doubtful.join("; ")),
+        more => format!(" Not valid: {more} of the points, as the table says."),
+    };
     (!values.is_empty()).then(|| Chart {
         id: id.to_owned(),
         title: curve.title(),
