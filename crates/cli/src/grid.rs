@@ -6,6 +6,7 @@ mod cells;
 use std::path::{Path, PathBuf};
 
 use assay_conduct::grid::percent;
+use assay_report::format::plural;
 use assay_report::{html, terminal};
 use assay_results::run::Verdict;
 use assay_results::worker_grid::{SCHEMA, WorkerCell, WorkerGrid};
@@ -190,7 +191,7 @@ pub(crate) fn grid(args: &GridArgs, context: &Context) -> Result<Outcome, Failur
             let mut outputs = Outputs::new(args.how.output.force);
             outputs.check("--html", args.how.output.html.as_deref())?;
             let directory = directory(args, context)?;
-            context.say(&format!("{} cells, kept in {}", asked.len(), directory.display()));
+            context.say(&format!("{}, kept in {}", plural(asked.len() as u64, "cell"), directory.display()));
             measure(args, asked, grid, &directory, context)
         }
     }
@@ -349,7 +350,7 @@ fn show(
     } else {
         context.out(&terminal::worker_grid(grid, &context.style));
     }
-    let page = html::worker_grid(grid, &format!("Grid of {} cells", grid.cells.len()));
+    let page = html::worker_grid(grid, &format!("Grid of {}", plural(grid.cells.len() as u64, "cell")));
     let kept = directory.join(PAGE_FILE);
     outputs.write("--output", &kept, &page)?;
     let asked = args.how.output.html.as_deref();

@@ -94,7 +94,7 @@ impl WorkerCell {
 
     /// The id of its run.
     pub fn run_id(&self) -> Option<&str> {
-        std::path::Path::new(self.run.as_deref()?).file_name()?.to_str()
+        std::path::Path::new(self.run.as_deref()?).file_name()?.to_str()?.rsplit('-').next()
     }
 
     /// The median of the repetitions.

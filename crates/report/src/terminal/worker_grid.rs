@@ -72,7 +72,7 @@ mod tests {
         WorkerCell {
             name: "assay-8vmdk-100ws-4k-100rdpct-100randompct-8threads".to_owned(),
             workers,
-            run: Some("/runs/5a".to_owned()),
+            run: Some("/runs/20261121T100000Z-assay_8vmdk-5a".to_owned()),
             started: format!("2026-11-2{workers}T10:00:00+00:00"),
             host: Some("h".to_owned()),
             verdict: Some(Verdict::Valid),
