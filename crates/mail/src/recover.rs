@@ -121,8 +121,9 @@ impl<'d> Reader<'d> {
     /// The next batch; `None`: the log ends.
     fn next(&mut self) -> Result<Option<Batch>, StoreError> {
         let here = self.at.position;
-        let next_generation = here.next_multiple_of(GENERATION_BYTES);
-        for position in [here, next_generation] {
+        // A damaged checkpoint may name any position.
+        let next_generation = here.checked_next_multiple_of(GENERATION_BYTES);
+        for position in [Some(here), next_generation].into_iter().flatten() {
             let Some(batch) = self.batch_at(position)? else { continue };
             let follows = batch.place.lsn == self.at.lsn && (position == here || batch.previous == here);
             if follows && batch.life >= self.life {
@@ -137,8 +138,8 @@ impl<'d> Reader<'d> {
     fn later_batch(&mut self) -> Result<Option<u64>, StoreError> {
         let first = self.at.position / GENERATION_BYTES;
         for generation in first..first + 2 {
+            let Some(end) = (generation + 1).checked_mul(GENERATION_BYTES) else { break };
             let start = self.at.position.max(generation * GENERATION_BYTES);
-            let end = (generation + 1) * GENERATION_BYTES;
             for position in (start..end).step_by(4096) {
                 let found = self.batch_at(position)?;
                 if found.is_some_and(|batch| batch.place.lsn > self.at.lsn && batch.life >= self.life) {
