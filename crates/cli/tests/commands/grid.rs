@@ -94,7 +94,7 @@ fn what_cannot_be_measured_is_said_before_anything_is() {
     assert!(said.err.contains("nowhere/grid.json"), "{}", said.err);
     let said = world.assay(&["grid", "--runtime", "0s"]).ended(2);
     assert!(said.err.contains("nothing is measured in less than 1 ms"), "{}", said.err);
-    // A page that somebody else wrote stays.
+    // A file that Assay did not write is not replaced.
     let theirs = world.path().join("g/grid.html");
     fs::create_dir(world.path().join("g")).expect("made");
     fs::write(&theirs, "theirs").expect("written");

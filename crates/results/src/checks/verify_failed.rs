@@ -104,7 +104,7 @@ fn not_verified(subject: &Subject<'_>) -> Option<Finding> {
     }
     let message = format!(
         "{} of {} read could not be compared with their last write: {} of earlier runs (whole and in place{}), {} trimmed, \
-         written in part, or by nobody who is known",
+         written in part, or of unknown content",
         percent(unknown as f64 / read as f64),
         count(read, "block"),
         data.of_earlier_runs,
