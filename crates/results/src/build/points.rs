@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::over_time::{Grid, LatencySteps};
 use crate::histogram::LatencyHistogram;
-use crate::interval::{Interval, IntervalKey};
+use crate::interval::{Interval, IntervalKey, JobCounts};
 use crate::over_time::LatencyOverTime;
 use crate::run::SeriesPoint;
 use crate::varint::{put, put_signed, take, take_signed};
@@ -23,6 +23,23 @@ struct OpenPoint {
     ios: u64,
     bytes: u64,
     completion: LatencyHistogram,
+}
+
+/// What belongs to a point: counts, and the latencies of an interval where they belong there, too.
+struct Part<'a> {
+    ios: u64,
+    bytes: u64,
+    latencies_of: Option<&'a JobCounts>,
+}
+
+impl OpenPoint {
+    fn add(&mut self, part: Part<'_>) {
+        self.ios = self.ios.saturating_add(part.ios);
+        self.bytes = self.bytes.saturating_add(part.bytes);
+        if let Some(counts) = part.latencies_of {
+            counts.add_data_completion(&mut self.completion);
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -83,24 +100,21 @@ pub(super) struct PointSeries {
 
 impl PointSeries {
     pub(super) fn feed(&mut self, interval: &Interval) {
-        let key = interval.key;
-        let mut completion = LatencyHistogram::default();
-        interval.counts.add_data_completion(&mut completion);
-        self.latencies.feed(key, &completion);
+        let (key, counts) = (interval.key, &interval.counts);
+        counts.each_completion(|completion| self.latencies.feed(key, completion));
         let end_ns = key.start_ns.saturating_add(key.length_ns);
-        let (ios, bytes) = (interval.counts.data_ios(), interval.counts.data_bytes());
-        self.add(OpenPoint { start_ns: key.start_ns, end_ns, ios, bytes, completion });
+        let part = Part { ios: counts.data_ios(), bytes: counts.data_bytes(), latencies_of: Some(counts) };
+        self.add((key.start_ns, end_ns), part);
     }
 
     /// Adds what a host did in a period that began at `start_ns` of the common time, to the steps of `grid` it lies in. Periods of hosts
     /// drift apart; taken as they are, they would overlap, and the rates over them would be too low.
     pub(super) fn feed_shared(&mut self, interval: &Interval, start_ns: u64, grid: Grid) {
-        let (ios, bytes) = (interval.counts.data_ios(), interval.counts.data_bytes());
+        let counts = &interval.counts;
+        let (ios, bytes) = (counts.data_ios(), counts.data_bytes());
         let key = IntervalKey { start_ns, ..interval.key };
-        let mut all = LatencyHistogram::default();
-        interval.counts.add_data_completion(&mut all);
-        self.latencies.feed(key, &all);
-        let mut completion = Some(all);
+        counts.each_completion(|completion| self.latencies.feed(key, completion));
+        let mut latencies = Some(counts);
         for (step, low, high) in grid.parts(start_ns, key.length_ns) {
             let part = |all: u64| {
                 let until = |share: f64| (all as f64 * share).round() as u64;
@@ -108,34 +122,36 @@ impl PointSeries {
             };
             // Latencies have no time within the period: they go to the step with its middle.
             let has_middle = low <= 0.5 && 0.5 < high;
-            let completion = completion.take_if(|_| has_middle).unwrap_or_default();
+            let latencies_of = latencies.take_if(|_| has_middle);
             let (start_ns, length_ns) = grid.step(step);
-            let (ios, bytes) = (part(ios), part(bytes));
-            self.add(OpenPoint { start_ns, end_ns: start_ns + length_ns, ios, bytes, completion });
+            self.add(
+                (start_ns, start_ns + length_ns),
+                Part { ios: part(ios), bytes: part(bytes), latencies_of },
+            );
         }
     }
 
-    fn add(&mut self, part: OpenPoint) {
-        let length_ns = part.end_ns.saturating_sub(part.start_ns);
+    fn add(&mut self, (start_ns, end_ns): (u64, u64), part: Part<'_>) {
+        let length_ns = end_ns.saturating_sub(start_ns);
         let near = |point: &&mut OpenPoint| {
             // Half of the shorter: a period that became long because nobody collected it must not swallow the next one.
             let length_ns = length_ns.min(point.end_ns.saturating_sub(point.start_ns));
-            point.start_ns.abs_diff(part.start_ns) <= length_ns / 2
+            point.start_ns.abs_diff(start_ns) <= length_ns / 2
         };
         if let Some(point) = self.open.iter_mut().rev().find(near) {
-            point.start_ns = point.start_ns.min(part.start_ns);
-            point.end_ns = point.end_ns.max(part.end_ns);
-            point.ios = point.ios.saturating_add(part.ios);
-            point.bytes = point.bytes.saturating_add(part.bytes);
-            point.completion.merge(&part.completion);
-            return;
+            point.start_ns = point.start_ns.min(start_ns);
+            point.end_ns = point.end_ns.max(end_ns);
+            return point.add(part);
         }
-        if let Some(point) = self.recent.iter_mut().rev().find(|point| point.start_ns == part.start_ns) {
+        if let Some(point) = self.recent.iter_mut().rev().find(|point| point.start_ns == start_ns) {
             point.ios = point.ios.saturating_add(part.ios);
             point.bytes = point.bytes.saturating_add(part.bytes);
             return;
         }
-        self.open.push_back(part);
+        let mut point =
+            OpenPoint { start_ns, end_ns, ios: 0, bytes: 0, completion: LatencyHistogram::default() };
+        point.add(part);
+        self.open.push_back(point);
         if self.open.len() > OPEN_MAX {
             self.close_oldest();
         }
@@ -218,7 +234,6 @@ impl PointSeries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interval::JobCounts;
 
     fn interval(start_ns: u64, length_ns: u64, ios: u64) -> Interval {
         let mut counts = JobCounts::default();

@@ -165,11 +165,11 @@ pub(super) fn unbounded(instead: &str) -> String {
     format!("IOPS high without bound: {instead}")
 }
 
-/// Time in a few characters: `340 ns`, `12 us`, `3.5 ms`, `2 s`.
+/// Time in a few characters: `340 ns`, `12 µs`, `3.5 ms`, `2 s`.
 pub(super) fn time(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns < 1e3 => (ns, "ns"),
-        ns if ns < 1e6 => (ns / 1e3, "us"),
+        ns if ns < 1e6 => (ns / 1e3, "µs"),
         ns if ns < 1e9 => (ns / 1e6, "ms"),
         ns => (ns / 1e9, "s"),
     };
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn words_for_numbers() {
         assert_eq!([0.004, 0.07, 0.0999, 1.0].map(percent), ["0.4 %", "7 %", "10 %", "100 %"]);
-        assert_eq!([340.0, 12_000.0, 3.51e6, 2e9].map(time), ["340 ns", "12 us", "3.5 ms", "2 s"]);
+        assert_eq!([340.0, 12_000.0, 3.51e6, 2e9].map(time), ["340 ns", "12 µs", "3.5 ms", "2 s"]);
         assert_eq!(iops_high(0.07), "IOPS 0-7 % high");
         assert_eq!(iops_high(99.0), "IOPS up to 100 times too high");
         assert_eq!(iops_low(0.25), "IOPS 0-25 % low");

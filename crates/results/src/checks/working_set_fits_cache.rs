@@ -266,7 +266,7 @@ mod tests {
         probe.cold.p50 = 500_000;
         run.probes = vec![probe];
         let finding = only(ID, &run);
-        assert!(finding.message.contains("100 us a read instead of 500 us"), "{}", finding.message);
+        assert!(finding.message.contains("100 µs a read instead of 500 µs"), "{}", finding.message);
         assert!(finding.bias_words().ends_with("IOPS 0-400 % high"), "{}", finding.bias_words());
         run.phases[0].jobs[0].evidence.active_bytes = 8 * GIB;
         silent(ID, &run);
