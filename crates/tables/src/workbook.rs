@@ -120,8 +120,8 @@ fn summary(sheet: &mut Worksheet, run: &Run, styles: &Styles, tests: usize) -> R
             Cell::Number(f64::from(row.figure.n)),
             // Of several repetitions each has its own, among the figures.
             if row.figure.n == 1 { bound(p99) } else { Cell::Nothing },
-            Cell::Text(&conditions),
-            Cell::Text(row.because.as_deref().unwrap_or_default()),
+            Cell::Long(&conditions),
+            Cell::Long(row.because.as_deref().unwrap_or_default()),
         ])?;
     }
     let last = out.next_row().saturating_sub(1);
@@ -141,7 +141,7 @@ fn size_of(job: &JobResult) -> String {
 /// Every number of every phase, job and operation, as in the run.
 fn figures(sheet: &mut Worksheet, run: &Run, styles: &Styles) -> Result<(), XlsxError> {
     sheet.set_name("Figures")?;
-    printed(sheet, 2);
+    printed(sheet, 4);
     let mut out = Writer::new(sheet, styles);
     out.title("Figures")?;
     let latencies = KINDS.iter().flat_map(|kind| {
@@ -158,9 +158,13 @@ fn figures(sheet: &mut Worksheet, run: &Run, styles: &Styles) -> Result<(), Xlsx
         let cells = summary_row(run, record);
         out.row(&cells)?;
     }
-    out.widths(&[28.0, 9.0, 14.0, 7.0, 18.0, 10.0, 10.0, 30.0])?;
+    let mut widths = [28.0, 10.0, 14.0, 7.0, 18.0, 10.0, 10.0, 42.0].to_vec();
+    // Nanoseconds of a minute with their separators.
+    widths.resize(heads.len(), 15.0);
+    out.widths(&widths)?;
     sheet.set_freeze_panes(2, 1)?;
     sheet.set_repeat_rows(1, 1)?;
+    sheet.set_repeat_columns(0, 2)?;
     Ok(())
 }
 
@@ -300,8 +304,9 @@ fn test(
     sheet.set_repeat_rows(head, head)?;
     ranges.retain(|(_, first, last)| last > first);
     if !ranges.is_empty() {
-        lines(sheet, name, &ranges, ("IOPS over time", &[(3, "IOPS")]), 1)?;
-        lines(sheet, name, &ranges, ("completion latency over time, ns", &[(5, "p50"), (6, "p99")]), 19)?;
+        lines(sheet, name, &ranges, ("IOPS over time", &[(3, "IOPS")]), head)?;
+        let latencies = ("completion latency over time, ns", &[(5, "p50"), (6, "p99")][..]);
+        lines(sheet, name, &ranges, latencies, head + 18)?;
     }
     Ok(())
 }
@@ -327,6 +332,7 @@ fn lines(
     let mut chart = Chart::new(ChartType::ScatterStraight);
     chart.title().set_name(title);
     chart.x_axis().set_name("seconds from the start of the measured part");
+    chart.y_axis().set_min(0).set_num_format("#,##0");
     chart.set_width(640).set_height(320);
     if columns.len() == 1 && ranges.len() == 1 {
         chart.legend().set_hidden();
@@ -381,9 +387,9 @@ fn findings(sheet: &mut Worksheet, findings: &[Finding], styles: &Styles) -> Res
             Cell::Text(one.phase.as_deref().unwrap_or_default()),
             one.repeat.map_or(Cell::Nothing, |repeat| Cell::Number(f64::from(repeat))),
             Cell::Text(one.job.as_deref().unwrap_or_default()),
-            Cell::Text(&one.message),
-            Cell::Text(one.bias.as_deref().unwrap_or_default()),
-            Cell::Text(&one.advice),
+            Cell::Long(&one.message),
+            Cell::Long(one.bias.as_deref().unwrap_or_default()),
+            Cell::Long(&one.advice),
         ])?;
     }
     out.widths(&[24.0, 10.0, 24.0, 7.0, 16.0, 80.0, 40.0, 60.0])

@@ -1,6 +1,6 @@
 //! Rows of a sheet, one below the other.
 
-use rust_xlsxwriter::{Format, FormatBorder, Worksheet, XlsxError};
+use rust_xlsxwriter::{Format, FormatAlign, FormatBorder, Worksheet, XlsxError};
 
 /// A text of a cell holds at most as many characters.
 const TEXT_MAX: usize = 32_767;
@@ -10,6 +10,8 @@ const TEXT_MAX: usize = 32_767;
 pub(super) enum Cell<'t> {
     Nothing,
     Text(&'t str),
+    /// On as many lines as the width of its column asks for.
+    Long(&'t str),
     Number(f64),
 }
 
@@ -17,6 +19,8 @@ pub(super) enum Cell<'t> {
 pub(super) struct Styles {
     title: Format,
     head: Format,
+    long: Format,
+    text: Format,
     whole: Format,
     fine: Format,
 }
@@ -26,8 +30,10 @@ impl Styles {
         Styles {
             title: Format::new().set_bold().set_font_size(14),
             head: Format::new().set_bold().set_border_bottom(FormatBorder::Thin).set_text_wrap(),
-            whole: Format::new().set_num_format("#,##0"),
-            fine: Format::new().set_num_format("0.000"),
+            text: Format::new().set_align(FormatAlign::Top),
+            long: Format::new().set_text_wrap().set_align(FormatAlign::Top),
+            whole: Format::new().set_num_format("#,##0").set_align(FormatAlign::Top),
+            fine: Format::new().set_num_format("0.000").set_align(FormatAlign::Top),
         }
     }
 }
@@ -67,7 +73,10 @@ impl<'s> Writer<'s> {
         for (column, cell) in (0..).zip(cells) {
             match *cell {
                 Cell::Text(text) if !text.is_empty() => {
-                    self.sheet.write_string(self.row, column, short(text))?;
+                    self.sheet.write_string_with_format(self.row, column, short(text), &self.styles.text)?;
+                }
+                Cell::Long(text) if !text.is_empty() => {
+                    self.sheet.write_string_with_format(self.row, column, short(text), &self.styles.long)?;
                 }
                 Cell::Number(value) if value.is_finite() => {
                     let whole = value.abs() >= 100.0 || value.fract() == 0.0;
