@@ -230,7 +230,7 @@ impl BlockThread<'_> {
         let maps = self.slice.sites.iter().map(|site| validation.map(site.target)).collect();
         let depth = self.job.outstanding_per_thread;
         let engine = ValidatedEngine::new(Box::new(engine), maps, validation.run(), depth)
-            .expecting_headers(self.job.content.written)
+            .expecting_headers(self.job.content.written, validation.targets())
             .with_pattern(PlacedPattern::of(&self.job.content));
         self.paced(engine.acknowledging(self.job.acknowledges_at_completion()), fallback)
     }

@@ -327,13 +327,15 @@ fn finish_jobs(
     let (jobs, phase) = (&context.planned().jobs, context.phase as u32);
     let extra = process_cpu.minus(ends.iter().flatten().map(|end| end.cpu));
     let starts = measured_starts(context.planned(), start_ns);
+    let stopped_ns = if context.stopped() { RealClock::new().now_ns() } else { u64::MAX };
     let mut error = None;
     for (index, (job, ends)) in jobs.iter().zip(ends).enumerate() {
         // What only other hosts do is nothing that ends here.
         if job.slices.is_empty() {
             continue;
         }
-        let (mut result, failed) = outcome::of_job(job, ends, starts[index], start_ns, extra, jobs.len());
+        let (mut result, failed) =
+            outcome::of_job(job, ends, starts[index], start_ns, stopped_ns, extra, jobs.len());
         if let Some(jobs) = prepared.with(index) {
             (result.figures, result.moments) = (jobs.figures(index), jobs.moments(index));
         }

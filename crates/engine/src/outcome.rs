@@ -157,13 +157,14 @@ fn wrong_content(ends: &[ThreadEnd]) -> String {
     format!("a block did not hold what was written there{where_}")
 }
 
-/// The outcome of a job from its threads' ends, and a sentence if it failed. Times are on the job's clock; `extra` is CPU
-/// the process used outside its job threads, shared by `jobs` jobs.
+/// The outcome of a job from its threads' ends, and a sentence if it failed. Times are on the job's clock, `stopped_ns` is when the phase was
+/// asked to stop (`u64::MAX`: it was not); `extra` is CPU the process used outside its job threads, shared by `jobs` jobs.
 pub(crate) fn of_job(
     job: &PlannedJob,
     ends: &[ThreadEnd],
     measured_start_ns: u64,
     phase_start_ns: u64,
+    stopped_ns: u64,
     extra: ThreadCpu,
     jobs: usize,
 ) -> (JobOutcome, Option<String>) {
@@ -171,7 +172,8 @@ pub(crate) fn of_job(
     let planned_end = job.end.time.map_or(0, |time| measured_start_ns + time.0);
     // An idle tail of a rate-controlled job belongs to its time; a job that was stopped ends with its last completion.
     let open = !ends.is_empty() && job.slices.iter().any(|slice| job.slice_iops(slice).is_some());
-    let end_ns = if open && last + 1_000_000_000 > planned_end { last.max(planned_end) } else { last };
+    let idle_to_the_end = open && stopped_ns >= planned_end && last + 1_000_000_000 > planned_end;
+    let end_ns = if idle_to_the_end { last.max(planned_end) } else { last };
     let begun_ns = measured_start_ns.saturating_sub(job.ramp.0);
     let share = jobs.max(1) as u64;
     let calls: u64 = ends.iter().map(|end| end.end.submit_calls).sum();

@@ -130,6 +130,12 @@ impl Validation {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.maps.get(&target).cloned()
     }
+
+    /// All targets whose data is verified, as their sectors name them.
+    pub(crate) fn targets(&self) -> Box<[u32]> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.maps.values().map(|map| map.id).collect()
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 use assay_workload::job::{EndsWith, EngineKind, Job, Limits, Phase, Workload};
 use assay_workload::pattern::{AccessPattern, Mix, Placement};
-use assay_workload::plan::{PlannedEngine, PlannedJob};
+use assay_workload::plan::{PlannedEngine, PlannedJob, SliceRate};
 use assay_workload::resolve::{self, Inventory, TargetFacts};
 use assay_workload::target::{Target, TargetKind};
+
+use assay_workload::units::Nanos;
 
 use super::*;
 
@@ -178,4 +180,21 @@ fn what_other_hosts_do_holds_nobody_up() {
     assert_eq!((end, jobs), (PhaseEnd::default(), vec![1]));
     plan.phases[0].jobs[1].slices.clear();
     assert_eq!(ended(&plan), (PhaseEnd::default(), vec![], 0), "a phase that is all of other hosts");
+}
+
+#[test]
+fn a_paced_job_that_is_stopped_has_no_idle_tail() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut plan = Plan::clone(&plan(directory.path(), &[EngineKind::Null]));
+    let job = &mut plan.phases[0].jobs[0];
+    job.end.time = Some(Nanos(1_500_000_000));
+    job.slices.iter_mut().for_each(|slice| slice.rate = Some(SliceRate::Iops(100.0)));
+    let mut last = ThreadEnd::default();
+    last.end.last_completion_ns = 730_000_000;
+    let measured_ns = |stopped_ns| {
+        let cpu = outcome::process_cpu();
+        outcome::of_job(job, std::slice::from_ref(&last), 0, 0, stopped_ns, cpu, 1).0.measured_ns
+    };
+    assert_eq!(measured_ns(740_000_000), 730_000_000);
+    assert_eq!(measured_ns(u64::MAX), 1_500_000_000);
 }

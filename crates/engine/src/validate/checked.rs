@@ -19,7 +19,7 @@ pub(super) struct Checked {
     pub(super) found: DataChecks,
     /// All that is read was written by this program: a block without headers is wrong, unless it has those of fio.
     pub(super) expects_headers: bool,
-    /// The targets of the thread, as their sectors name them.
+    /// The targets of the plan, as their sectors name them.
     pub(super) targets: Box<[u32]>,
 }
 

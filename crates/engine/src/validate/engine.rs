@@ -93,10 +93,10 @@ impl ValidatedEngine {
         self
     }
 
-    /// All that is read was written with headers, by this run or an earlier one, if that is so.
-    pub(crate) fn expecting_headers(mut self, expects: bool) -> ValidatedEngine {
-        self.checked.expects_headers = expects;
-        self.checked.targets = self.maps.iter().flatten().map(|map| map.id).collect();
+    /// All that is read was written with headers, by this run or an earlier one, if that is so; `targets` are all of the plan, as their
+    /// sectors name them.
+    pub(crate) fn expecting_headers(mut self, expects: bool, targets: Box<[u32]>) -> ValidatedEngine {
+        (self.checked.expects_headers, self.checked.targets) = (expects, targets);
         self
     }
 

@@ -140,6 +140,8 @@ struct Rig {
     map: Arc<TargetMap>,
     engine: EngineKind,
     expects_headers: bool,
+    /// Other targets of the plan, as their sectors name them.
+    neighbours: Vec<u32>,
 }
 
 impl Rig {
@@ -153,6 +155,7 @@ impl Rig {
             map: Arc::new(TargetMap::new("data", 7, &target).unwrap()),
             engine,
             expects_headers: false,
+            neighbours: Vec::new(),
         }
     }
 
@@ -165,6 +168,7 @@ impl Rig {
             map,
             engine: self.engine,
             expects_headers: self.expects_headers,
+            neighbours: self.neighbours.clone(),
         }
     }
 
@@ -182,7 +186,10 @@ impl Rig {
         let largest = ops.iter().map(|op| op.len_bytes).max().unwrap();
         let buffers = MappedBuffers::new(depth, largest as usize).unwrap();
         let mut engine = ValidatedEngine::new(inner, vec![Some(Arc::clone(&self.map))], 7, depth)
-            .expecting_headers(self.expects_headers);
+            .expecting_headers(
+                self.expects_headers,
+                self.neighbours.iter().copied().chain([self.map.id]).collect(),
+            );
         engine.prepare(&TargetTable { targets: vec![target] }, &buffers).unwrap();
         let spec = LoopSpec { errors_tolerated: u64::MAX, ..LoopSpec::closed(depth, 0) };
         let parts = LoopParts {

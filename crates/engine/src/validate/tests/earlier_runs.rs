@@ -112,11 +112,16 @@ fn a_file_of_another_name_is_checked_all_the_same() {
             VerifiedTarget { key_block_bytes: KEY, end_bytes: BLOCKS * KEY, stands_for: 0, bare: false };
         Rig { map: Arc::new(TargetMap::new(name, run, &target).unwrap()), ..rig.of_run(run) }
     };
-    named("before", 5).write_all();
+    let before = named("before", 5);
+    before.write_all();
     let (_, data) = rig.run(each(OpKind::Read), None);
     assert_eq!((data.of_earlier_runs, data.unverifiable, data.wrong), (BLOCKS, 0, 0));
     let elsewhere = rig.bytes(3 * KEY, KEY as usize);
     rig.file.write_all_at(&elsewhere, 9 * KEY).unwrap();
     rig.file.write_all_at(b"JUNK", 5 * KEY + 700).unwrap();
     assert_eq!(faults_of(&rig), [(5 * KEY + 512, Fault::Damaged), (9 * KEY, Fault::Misplaced)]);
+    // What another job of the plan wrote belongs there: it was not renamed.
+    rig.neighbours.push(before.map.id);
+    let (_, data) = rig.run(each(OpKind::Read), None);
+    assert_eq!((data.wrong, data.errors[0].fault), (BLOCKS, Fault::OtherTarget));
 }
