@@ -70,6 +70,10 @@ impl NamedPlace {
             return;
         }
         let file = File::from(opened);
+        // No operation writes: what is in it is of another program, or the number went to a file of one.
+        if file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
+            return;
+        }
         // Where there are no marks, it is known by its identity while the run lasts.
         let _ = if file.metadata().is_ok_and(|meta| meta.is_dir()) {
             claim_directory(&file).map(drop)

@@ -432,6 +432,17 @@ mod tests {
         assert!(begin(false).is_none(), "{:?}", fs::read_to_string(&path));
         drop(begin(true).expect("with consent"));
         assert!(is_own_file(&path));
+        let mut bounded = begin(false).expect("ours");
+        bounded.up_to(4);
+        drop(bounded);
+        assert!(is_own_file(&path), "it was that long before");
+        let mut bounded = begin(false).expect("ours");
+        bounded.up_to(20);
+        let mut end = fs::OpenOptions::new().append(true).open(&path).expect("opened");
+        end.write_all(b"appended by another program").expect("written");
+        drop(bounded);
+        assert_eq!(ownership(&path), Ownership::Changed);
+        drop(begin(true).expect("with consent"));
         // Killed while it was written.
         assert!(!is_cut_short(&path));
         std::mem::forget(begin(false).expect("ours"));

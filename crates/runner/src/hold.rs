@@ -57,35 +57,52 @@ impl Holding {
         LaidOut::new(move || laying_out.lock().unwrap_or_else(PoisonError::into_inner).clear())
     }
 
-    fn mark(&mut self, permit: &Permit, file: &Arc<File>, done: Use) -> Result<(), String> {
+    /// Marks a file of ours as being written, by a phase that writes nothing behind `end_bytes` of it.
+    fn mark(&mut self, permit: &Permit, file: &Arc<File>, done: Use, end_bytes: u64) -> Result<(), String> {
         let named = permit.kind() == PermitKind::NamedFile;
         if !named && permit.kind() != PermitKind::OwnFile {
             return Ok(());
         }
         let path = permit.path();
         let known = |writing: &Writing| writing.is_of(file);
-        if self.writing.iter().any(known) {
+        if let Some(writing) = self.writing.iter_mut().find(|writing| known(writing)) {
+            writing.up_to(end_bytes);
             return Ok(());
         }
         let mut laying_out = self.laying_out.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = laying_out.iter().position(known) {
+            laying_out[at].up_to(end_bytes);
             // Another name of it is written to.
             if done == Use::Writes {
                 self.writing.push(laying_out.swap_remove(at));
             }
             return Ok(());
         }
-        match Writing::begin(Arc::clone(file), path, named)
-            .map_err(|error| format!("{}: {error}", path.display()))?
-        {
-            Some(writing) if done == Use::LaysOut => laying_out.push(writing),
-            Some(writing) => self.writing.push(writing),
+        let begun = Writing::begin(Arc::clone(file), path, named)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        match begun {
+            Some(mut writing) => {
+                writing.up_to(end_bytes);
+                if done == Use::LaysOut { &mut *laying_out } else { &mut self.writing }.push(writing);
+            }
             // Where marks cannot be had, what was made by this run is known by its identity.
             None if named || is_unmarked(file, path) => {}
             None => return Err(Refusal::ChangedFile { path: path.to_owned() }.to_string()),
         }
         Ok(())
     }
+}
+
+/// Where a phase writes to a target at most, and what is laid out of it.
+fn end_bytes(plan: &Plan, phase: usize, target: u32) -> u64 {
+    let planned = &plan.targets[target as usize];
+    let ends = plan.phases[phase].jobs.iter().flat_map(|job| {
+        let sites = job.slices.iter().flat_map(|slice| &slice.sites).filter(|site| site.target == target);
+        sites.map(|site| {
+            job.layout_end(site, planned).max(site.offset_bytes.saturating_add(site.length_bytes))
+        })
+    });
+    ends.fold(planned.size_bytes, u64::max)
 }
 
 fn is_unmarked(file: &File, path: &Path) -> bool {
@@ -112,7 +129,7 @@ pub fn hold(plan: &Plan, phase: usize, permits: &Permits, host: &HostRoot) -> Re
         let file = Arc::new(open_again(host, permit).map_err(|refusal| refusal.to_string())?);
         if written {
             holding
-                .mark(permit, &file, done)
+                .mark(permit, &file, done, end_bytes(plan, phase, index))
                 .map_err(|refused| cut_short(plan, phase, index, &file).unwrap_or(refused))?;
         }
         holding.held.insert(index, file);
@@ -157,7 +174,7 @@ fn hold_names(
         let short = file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() < target.size_bytes);
         if short && permit.kind() != PermitKind::Reading {
             not_in_a_loop(host, permit).map_err(|refusal| refusal.to_string())?;
-            holding.mark(permit, &file, Use::LaysOut)?;
+            holding.mark(permit, &file, Use::LaysOut, end_bytes(plan, phase, index))?;
             let mut named = holding.named.lock().unwrap_or_else(PoisonError::into_inner);
             named.insert(index, file);
         }

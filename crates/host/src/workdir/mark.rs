@@ -77,12 +77,23 @@ fn set_mark(file: &File, stat: &Statx, seal: Option<Seal>) -> io::Result<bool> {
 /// # Errors
 /// What the system says; that there are no extended attributes outside our directories is no error.
 pub fn claim_file(file: &File, path: &Path) -> io::Result<()> {
-    claim(file, path, true)
+    claim(file, path, Sealed::AtMost(u64::MAX))
 }
 
-fn claim(file: &File, path: &Path, sealed: bool) -> io::Result<()> {
+/// Whether a mark says what is in a file, which is ours up to a length, or that it is being written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sealed {
+    AtMost(u64),
+    Writing,
+}
+
+fn claim(file: &File, path: &Path, sealed: Sealed) -> io::Result<()> {
     let stat = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?;
-    let seal = sealed.then(|| Seal::from(&stat));
+    let now = Seal::from(&stat);
+    let seal = match sealed {
+        Sealed::AtMost(bytes_max) => Some(Seal { bytes: now.bytes.min(bytes_max), ..now }),
+        Sealed::Writing => None,
+    };
     if set_mark(file, &stat, seal)? {
         return Ok(());
     }
@@ -129,6 +140,8 @@ pub fn is_own_directory(path: &Path) -> bool {
 pub struct Writing {
     file: Arc<File>,
     path: PathBuf,
+    /// How long the file may be when Assay is done; `None`: any length is its own.
+    bytes_max: Option<u64>,
 }
 
 impl Writing {
@@ -143,8 +156,15 @@ impl Writing {
             Ownership::Changed if consent => {}
             Ownership::Changed | Ownership::Linked | Ownership::Foreign => return Ok(None),
         }
-        claim(&file, path, false)?;
-        Ok(Some(Writing { file, path: path.to_owned() }))
+        claim(&file, path, Sealed::Writing)?;
+        Ok(Some(Writing { file, path: path.to_owned(), bytes_max: None }))
+    }
+
+    /// Assay writes nothing behind this many bytes: where the file is longer in the end than that and than it is now, something else wrote
+    /// into it meanwhile, and it counts as changed since.
+    pub fn up_to(&mut self, bytes: u64) {
+        let now = self.file.metadata().map_or(0, |meta| meta.len());
+        self.bytes_max = self.bytes_max.max(Some(bytes.max(now)));
     }
 
     /// Whether it is the same file, perhaps opened otherwise.
@@ -157,7 +177,7 @@ impl Writing {
 impl Drop for Writing {
     fn drop(&mut self) {
         // Left unsealed, it counts as cut short by a kill.
-        let _ = claim(&self.file, &self.path, true);
+        let _ = claim(&self.file, &self.path, Sealed::AtMost(self.bytes_max.unwrap_or(u64::MAX)));
     }
 }
 
