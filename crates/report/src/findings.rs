@@ -138,9 +138,9 @@ pub(crate) fn verdict_words(run: &Run) -> String {
     let of_reason = |row: &&&Row| reason.is_some_and(|reason| is_about(reason, row));
     if let Some(first) = doubtful.iter().find(of_reason).or(doubtful.first()) {
         let alike =
-            doubtful.iter().filter(|row| (row.verdict, &row.causes) == (first.verdict, &first.causes));
+            || doubtful.iter().filter(|row| (row.verdict, &row.causes) == (first.verdict, &first.causes));
         // The one that the reason is about first.
-        let others = alike.filter(|row| !std::ptr::eq::<Row>(**row, *first));
+        let others = alike().filter(|row| !std::ptr::eq::<Row>(**row, *first));
         let names: Vec<String> =
             std::iter::once(first).chain(others).map(|row| format!("'{}'", row.name)).collect();
         let more = names.len().saturating_sub(ROWS_NAMED_MAX);
@@ -151,7 +151,10 @@ pub(crate) fn verdict_words(run: &Run) -> String {
             .filter(|reason| is_about(reason, first))
             .map(|one| &one.message)
             .or(first.because.as_ref());
-        parts.push(format!("{who}{}", because.map_or(first.verdict.word(), String::as_str)));
+        // They have the same causes, and each its own figures of it.
+        let differ = alike().any(|row| row.because.as_ref() != because);
+        let worst = if differ { "worst: " } else { "" };
+        parts.push(format!("{who}{worst}{}", because.map_or(first.verdict.word(), String::as_str)));
     } else if let Some(finding) = reason {
         let place = place(finding);
         parts.push(if place.is_empty() {

@@ -188,7 +188,7 @@ fn push_record(text: &mut String, run: &Run, record: &Record<'_>) {
     let job_name = if job.name == phase.name { String::new() } else { format!(", {}", job.name) };
     let cells = vec![
         escape(&format!("{}{repeat}{job_name}", phase.title())),
-        run.row_or_step(phase, job).map_or_else(String::new, |row| escape(verdict_sign(row.verdict))),
+        run.row_of_repetition(phase, job).map_or_else(String::new, |row| escape(verdict_sign(row.verdict))),
         escape(&conditions::of_job(job).join(", ")),
         operation.to_owned(),
         if op.block_size > 0 { format::bytes(op.block_size) } else { String::new() },

@@ -127,6 +127,7 @@ pub fn by_id(id: &str) -> Option<&'static Check> {
 fn check(run: &Run) -> (Vec<Finding>, Vec<Row>, Vec<Row>) {
     let mut findings: Vec<Finding> = ALL.iter().flat_map(|check| check.judge(run)).collect();
     without_distribution(run, &mut findings);
+    lost_worker::explains(&mut findings);
     neighbours::planned_changes(run, &mut findings);
     let steps = rows::of_steps(run, &findings);
     not_quoted(run, &mut findings);

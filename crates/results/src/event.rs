@@ -133,6 +133,10 @@ impl std::fmt::Display for LostReason {
         match self {
             LostReason::ConnectionClosed => f.write_str("connection closed"),
             LostReason::NoAnswer { for_ms } => write!(f, "no answer for {:.1} s", *for_ms as f64 / 1e3),
+            // What a worker ends with that was interrupted, or whose lease ran out.
+            LostReason::Exited { status: Some(5) } => f.write_str(
+                "its process ended by itself: it was interrupted, or heard nothing from this one for too long",
+            ),
             LostReason::Exited { status: Some(status) } => {
                 write!(f, "its process ended with status {status}")
             }

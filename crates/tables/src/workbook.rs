@@ -176,7 +176,7 @@ fn printed(sheet: &mut Worksheet, pages_wide: u16) {
 
 fn summary_row<'r>(run: &Run, record: &Record<'r>) -> Vec<Cell<'r>> {
     let Record { phase, job, operation, op } = *record;
-    let verdict = run.row_or_step(phase, job).map_or("", |row| row.verdict.word());
+    let verdict = run.row_of_repetition(phase, job).map_or("", |row| row.verdict.word());
     let mut cells = vec![
         Cell::Text(&phase.name),
         Cell::Text(phase.kind.name()),

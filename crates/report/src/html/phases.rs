@@ -152,7 +152,7 @@ fn overview(run: &Run, measured: &[(&PhaseResult, &JobResult)]) -> Markup {
                             th scope="row" {
                                 (title(run, phase))
                                 @if job.name != phase.name && !one_job { " / " (job.name) }
-                                " " (verdict_mark(run.row_or_step(phase, job)))
+                                " " (verdict_mark(run.row_of_repetition(phase, job).as_ref()))
                                 (conditions_line(&own))
                             }
                             @for (head, cell) in heads.iter().zip(overview_cells(job, paced)) { (number(head, &cell)) }

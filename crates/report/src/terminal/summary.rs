@@ -198,7 +198,9 @@ fn push_job(
 
 /// What speaks against the figure, and whether this repetition is one that its median does not rest on.
 fn push_verdict(text: &mut String, run: &Run, phase: &PhaseResult, job: &JobResult, style: &Style) {
-    let Some(row) = run.row_or_step(phase, job).filter(|_| phase.kind == PhaseKind::Measure) else { return };
+    let Some(row) = run.row_of_repetition(phase, job).filter(|_| phase.kind == PhaseKind::Measure) else {
+        return;
+    };
     if row.verdict != Verdict::Valid {
         let words = format!("{} {}", verdict_sign(row.verdict), row.judgement());
         paragraph(text, verdict_tone(row.verdict), &words, Hang { first: 4, rest: 6 }, style);

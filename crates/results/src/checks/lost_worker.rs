@@ -2,6 +2,7 @@
 
 use super::draft::{count, percent};
 use super::subject::{Subject, measured};
+use super::{not_steady, outlier_interval, rate_not_reached, throttled};
 use crate::run::{Finding, FindingSeverity, Run};
 
 pub(super) const ID: &str = "lost-worker";
@@ -11,6 +12,19 @@ const SHARE_MIN: f64 = 0.01;
 
 /// Workers named in the message at most.
 const NAMED_MAX: usize = 5;
+
+/// What the part that is missing from then on does to the sum, and what reads like a fault of the storage.
+const FOLLOWS: [&str; 4] = [rate_not_reached::ID, throttled::ID, not_steady::ID, outlier_interval::ID];
+
+/// Leaves out what is explained by a worker that was lost in the same repetition.
+pub(super) fn explains(findings: &mut Vec<Finding>) {
+    let of = |finding: &Finding| {
+        let point = finding.evidence.get("point").cloned();
+        (finding.phase.clone(), point, finding.repeat, finding.job.clone())
+    };
+    let lost: Vec<_> = findings.iter().filter(|finding| finding.id == ID).map(of).collect();
+    findings.retain(|finding| !FOLLOWS.contains(&finding.id.as_str()) || !lost.contains(&of(finding)));
+}
 
 pub(super) fn check(run: &Run) -> Vec<Finding> {
     measured(run).filter_map(|subject| of_job(&subject)).collect()
@@ -72,5 +86,19 @@ mod tests {
             run.phases[0].jobs[0].evidence.workers[2].measured_ns = measured_ns;
             assert!(only(ID, &run).bias_words().contains(low), "{}", only(ID, &run).bias_words());
         }
+    }
+    #[test]
+    fn what_its_part_explains_is_no_fault_of_the_storage() {
+        let mut run = run();
+        let evidence = &mut run.phases[0].jobs[0].evidence;
+        evidence.offered_iops = Some(4004.0);
+        evidence.missed_share = Some(0.5);
+        only(rate_not_reached::ID, &run);
+        let worker = |name: &str| WorkerReport { name: name.to_owned(), ..WorkerReport::default() };
+        run.phases[0].jobs[0].evidence.workers = ["a", "b"].map(worker).to_vec();
+        run.phases[0].jobs[0].evidence.workers[1].lost_because = Some("connection closed".to_owned());
+        crate::checks::judge(&mut run);
+        let ids: Vec<&str> = run.findings.iter().map(|finding| finding.id.as_str()).collect();
+        assert!(ids.contains(&ID) && !ids.contains(&rate_not_reached::ID), "{ids:?}");
     }
 }

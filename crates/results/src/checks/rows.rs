@@ -9,7 +9,7 @@ use super::not_steady::whole_intervals;
 use super::severity::severity;
 use super::{not_steady, outlier_run, rate_not_reached, verdict_of};
 use crate::compare::{Repetition, tests_of_run};
-use crate::run::{Finding, FindingSeverity, JobResult, Metric, Row, Run, Verdict};
+use crate::run::{Finding, FindingSeverity, JobResult, Metric, PhaseResult, Row, Run, Verdict};
 use crate::search;
 use crate::stats::{autocorrelation, mad, median, median_interval, student_quantile};
 use crate::steady::{StationarityRule, StationarityVerdict, stationarity};
@@ -157,26 +157,65 @@ impl RowFindings {
         let mut causes: Vec<(FindingSeverity, &Finding)> =
             own.chain(of_run).filter(|(severity, _)| *severity >= FindingSeverity::Warning).collect();
         causes.sort_by(|a, b| Finding::by_weight(*a, *b));
-        let because = causes.first().map(|(_, finding)| finding.message.clone());
-        let mut ids: Vec<String> = Vec::new();
-        for (_, finding) in &causes {
-            if !ids.contains(&finding.id) {
-                ids.push(finding.id.clone());
-            }
-        }
         let (phase, job) = (repetitions[0].phase, repetitions[0].job);
-        Row {
+        let row = Row {
             name,
             phase: phase.name.clone(),
             point: phase.point.clone(),
             job: job.name.clone(),
-            verdict: causes.first().map_or(Verdict::Valid, |(severity, _)| verdict_of(*severity)),
+            verdict: Verdict::Valid,
             figure: self.figure,
             disturbed: self.disturbed,
-            causes: ids,
-            because,
+            causes: Vec::new(),
+            because: None,
+        };
+        judged(row, &causes)
+    }
+}
+
+/// The row with the verdict that these causes, the gravest first, give it.
+fn judged(row: Row, causes: &[(FindingSeverity, &Finding)]) -> Row {
+    let mut ids: Vec<String> = Vec::new();
+    for (_, finding) in causes {
+        if !ids.contains(&finding.id) {
+            ids.push(finding.id.clone());
         }
     }
+    Row {
+        verdict: causes.first().map_or(Verdict::Valid, |(severity, _)| verdict_of(*severity)),
+        causes: ids,
+        because: causes.first().map(|(_, finding)| finding.message.clone()),
+        ..row
+    }
+}
+
+impl Run {
+    /// The row of a job as far as this repetition of it goes: what was found about the other repetitions says nothing about the figures of
+    /// this one. The figure itself stays that of all repetitions.
+    pub fn row_of_repetition(&self, phase: &PhaseResult, job: &JobResult) -> Option<Row> {
+        let row = self.row_or_step(phase, job)?.clone();
+        if self.row(phase, job).is_none() || self.repeats_of(phase) < 2 {
+            return Some(row);
+        }
+        let repetition = Repetition { run: self, phase, job };
+        let of_it = |finding: &&Finding| {
+            let all = finding.phase.is_none();
+            all || concerns(finding, &repetition)
+                && names(finding).is_none_or(|named| named.contains(&phase.repeat))
+        };
+        let found = self.findings.iter().filter(|finding| finding.severity >= FindingSeverity::Warning);
+        let mut causes: Vec<(FindingSeverity, &Finding)> =
+            found.filter(of_it).map(|finding| (finding.severity, finding)).collect();
+        causes.sort_by(|a, b| Finding::by_weight(*a, *b));
+        Some(judged(row, &causes))
+    }
+}
+
+/// The repetitions that a finding about a whole test names, where it does.
+fn names(finding: &Finding) -> Option<Vec<u32>> {
+    let named = finding.evidence.get(outlier_run::REPEATS).filter(|_| finding.id == outlier_run::ID)?;
+    let numbers = named.as_array().into_iter().flatten().filter_map(serde_json::Value::as_u64);
+    Some(numbers.filter_map(|number| u32::try_from(number).ok()).collect())
 }
 
 /// The repetitions (by place) that a finding is about where it is about some of several; empty: it is about all of them.
@@ -185,13 +224,8 @@ fn windows_of(finding: &Finding, repetitions: &[Repetition<'_>]) -> Vec<usize> {
         let of = repetitions.iter().enumerate().filter(|(_, repetition)| repeats(repetition.phase.repeat));
         of.map(|(at, _)| at).collect()
     };
-    if finding.id == outlier_run::ID {
-        let flagged: Vec<u64> = finding
-            .evidence
-            .get(outlier_run::REPEATS)
-            .and_then(|list| list.as_array())
-            .map_or_else(Vec::new, |list| list.iter().filter_map(serde_json::Value::as_u64).collect());
-        return places(&|repeat| flagged.contains(&u64::from(repeat)));
+    if let Some(named) = names(finding) {
+        return places(&|repeat| named.contains(&repeat));
     }
     finding
         .repeat

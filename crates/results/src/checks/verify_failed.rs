@@ -1,5 +1,6 @@
 //! `verify-failed`: blocks did not hold what was written to them.
 
+use assay_workload::PhaseKind;
 use assay_workload::operation::OpId;
 
 use super::draft::{Draft, count, percent};
@@ -111,9 +112,19 @@ fn not_verified(subject: &Subject<'_>) -> Option<Finding> {
         data.several_earlier_runs().map_or_else(String::new, |runs| format!("; {runs}")),
         data.unverifiable
     );
-    let draft = subject.draft(ID, FindingSeverity::Unchecked, message);
+    // What this run wrote may well be a part of the range. What an earlier run left out is not known here, and what is gone looks like
+    // what was never there.
+    let may_be_lost = data.unverifiable > 0 && data.verified == 0;
+    let (severity, advice) = match subject.phase.kind == PhaseKind::Verify && may_be_lost {
+        true => (
+            FindingSeverity::Warning,
+            "where an earlier run wrote the whole range, say so (`written = true` in content): each block without its headers is wrong then",
+        ),
+        false => (FindingSeverity::Unchecked, "write the whole range in an earlier phase of the same plan"),
+    };
+    let draft = subject.draft(ID, severity, message);
     let draft = draft.evidence("blocks_verified", data.verified).evidence("blocks_unverifiable", unknown);
-    Some(draft.advise("write the whole range in an earlier phase of the same plan"))
+    Some(draft.advise(advice))
 }
 
 /// What was compared and did not come from the storage.
@@ -237,5 +248,12 @@ mod tests {
         assert!(finding.message.starts_with("25 % of 4 blocks read"), "{}", finding.message);
         run.phases[0].jobs[0].data = Some(DataChecks { verified: 3, ..DataChecks::default() });
         silent(ID, &run);
+        let lost = DataChecks { of_earlier_runs: 2, unverifiable: 1, ..DataChecks::default() };
+        run.phases[0].jobs[0].data = Some(lost);
+        assert_eq!(only(ID, &run).severity, FindingSeverity::Unchecked);
+        run.phases[0].kind = PhaseKind::Verify;
+        let finding = only(ID, &run);
+        assert_eq!(finding.severity, FindingSeverity::Warning, "{finding:?}");
+        assert!(finding.advice.contains("`written = true`"), "{}", finding.advice);
     }
 }

@@ -238,3 +238,15 @@ fn a_row_names_the_cause_of_the_largest_effect() {
         (main, Some(&run.findings[0].message))
     );
 }
+
+#[test]
+fn of_each_repetition_only_what_was_found_about_it_is_told() {
+    let run = stolen(&with(FIVE, &[1, 3], 0.7), &[1, 3], 0.3);
+    let own = |window: usize| {
+        let phase = &run.phases[window];
+        run.row_of_repetition(phase, &phase.jobs[0]).expect("it is quoted")
+    };
+    assert_eq!([0, 2, 4].map(|window| own(window).verdict), [Verdict::Valid; 3]);
+    assert_eq!((own(1).verdict, own(1).causes), (Verdict::Suspect, run.rows[0].causes.clone()));
+    assert_eq!((own(0).because, own(0).figure), (None, run.rows[0].figure.clone()));
+}
