@@ -12,6 +12,8 @@ use crate::format;
 
 /// A curve needs so many points.
 const POINTS_MIN: usize = 3;
+/// Points with an offered rate that make one: response times have what they say with two of them.
+const RATES_MIN: usize = 2;
 
 /// One point: all windows at one rate.
 #[derive(Debug, Clone)]
@@ -103,6 +105,7 @@ impl Curve<'_> {
                 self.latency_word(),
                 format::time_ns(point.latency.mean)
             ),
+            None if self.points.len() < POINTS_MIN => format!("no knee: that takes {POINTS_MIN} points"),
             None if self.usable_points() < POINTS_MIN => {
                 "no knee: too many of these points are invalid".to_owned()
             }
@@ -247,11 +250,11 @@ fn curve<'r>(run: &'r Run, phases: &[&'r PhaseResult]) -> Option<Curve<'r>> {
     let rated =
         |windows: &&Vec<&PhaseResult>| windows.iter().all(|phase| phase.jobs[0].total.response_ns.is_some());
     // The point without a rate gives the others their scale, and has no response time of its own.
-    let paced = rates.iter().filter(rated).count() >= POINTS_MIN;
+    let paced = rates.iter().filter(rated).count() >= RATES_MIN;
     let kept = rates.iter().filter(|windows| !paced || rated(windows));
     let mut points: Vec<Point<'_>> = kept.filter_map(|windows| point(run, windows, paced)).collect();
     points.sort_by(|a, b| a.iops.total_cmp(&b.iops));
-    (points.len() >= POINTS_MIN).then(|| Curve {
+    (points.len() >= if paced { RATES_MIN } else { POINTS_MIN }).then(|| Curve {
         name: &first.name,
         knee: knee_of(&points),
         points,

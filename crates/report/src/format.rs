@@ -75,8 +75,14 @@ pub fn rounded(value: f64, half_width: Option<f64>) -> String {
 
 /// An interval as `9,600–10,000`, in the digits that it carries.
 pub fn interval((low, high): (f64, f64)) -> String {
-    let half = Some((high - low) / 2.0);
-    format!("{}–{}", rounded(low, half), rounded(high, half))
+    let half = (high - low) / 2.0;
+    let end = |value: f64| {
+        let words = rounded(value, Some(half));
+        // An end that is not 0 has at least one digit of its own.
+        let is_zero = words.chars().all(|c| matches!(c, '0' | '.'));
+        if is_zero && value > 0.0 { rounded(value, Some(value / 2.0)) } else { words }
+    };
+    format!("{}–{}", end(low), end(high))
 }
 
 /// The interval of a metric and what it is made of, as ` (9,600 to 10,000, n = 5)`; empty where it has none.
@@ -218,6 +224,8 @@ mod tests {
 
     #[test]
     fn digits_end_where_the_interval_begins() {
+        assert_eq!(interval((123.5, 5225.0)), "120–5,000");
+        assert_eq!(interval((0.0, 5225.0)), "0–5,000");
         let cases = [
             (9_812.0, 196.0, "9,810"),
             (9_812.0, 396.0, "9,800"),

@@ -41,6 +41,9 @@ fn push_curve(text: &mut String, curve: &Curve<'_>, style: &Style) {
         curve.points.iter().filter_map(|point| point.latency.p99).map(|ns| ns as f64).collect();
     let (low, high) =
         p99.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), ns| (low.min(*ns), high.max(*ns)));
+    // From a power of ten on, and over a decade at least: values that are nearly alike look so.
+    let low = 10_f64.powf(low.log10().floor());
+    let high = high.max(10.0 * low);
     for (index, point) in curve.points.iter().enumerate() {
         let knee = curve.knee == Some(index);
         let tone = if knee { Tone::Accent } else { Tone::Plain };
