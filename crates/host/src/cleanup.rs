@@ -17,7 +17,8 @@ use assay_workload::tree::{TreeEntry, TreeLayout};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
-use crate::claim::is_claimed;
+use crate::HostRoot;
+use crate::claim::{is_claimed, locked_by_another};
 use crate::node::NodeLocation;
 use crate::workdir::{
     Doubt, LEDGER_FILE, Ledger, MARKER_FILE, Ownership, Standing, TAG_FILE, Windows, is_claimed_directory,
@@ -484,6 +485,11 @@ fn open_file(above: BorrowedFd<'_>, name: &CString) -> io::Result<File> {
 
 /// Refuses what stays: all but files of ours that nothing uses.
 fn removable(file: &File, known: Ownership) -> io::Result<()> {
+    if let Ownership::Ours | Ownership::Changed = known
+        && let Some(by) = locked_by_another(&HostRoot::real(), file)
+    {
+        return Err(io::Error::other(format!("it is {by}; stop it or wait for its end")));
+    }
     let why = match known {
         Ownership::Foreign => FOREIGN,
         Ownership::Linked => LINKED,
