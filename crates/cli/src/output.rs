@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
-use assay_host::output::{self, IsOfKind, OutputError, OutputFile, OutputLocation};
+use assay_host::output::{self, IsFormer, IsOfKind, OutputError, OutputFile, OutputLocation};
 use assay_report::visible_lines;
 use assay_results::store;
 
@@ -72,8 +72,8 @@ impl Outputs {
         self
     }
 
-    /// The same where files that begin as `former` says may be replaced, too.
-    pub(crate) fn replacing(&self, former: IsOfKind) -> Self {
+    /// The same where files that are what `former` says may be replaced, too.
+    pub(crate) fn replacing(&self, former: IsFormer) -> Self {
         Outputs { rules: self.rules.replacing(former), on_stdout: self.on_stdout.clone() }
     }
 

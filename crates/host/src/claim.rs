@@ -5,6 +5,9 @@
 //! itself, whatever it is called, which every process of the machine sees and the kernel drops when the last descriptor of
 //! the run is closed, however the run ends. Runs that only read share a target.
 //!
+//! A lock of fcntl(2) does not meet one of flock(2). Databases and virtual machines take such locks, so a run that writes looks for
+//! them in /proc/locks besides.
+//!
 //! All claims of one run are in one [`Claims`], so several of its jobs may use one target. The seam for a run of several
 //! processes: the lock belongs to the open descriptor, so a process that inherits it ([`Claims::descriptors`], as fio does)
 //! belongs to the run, and the claim lasts until the last of them has ended.
@@ -21,7 +24,7 @@ use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 
 use crate::devices::{disk_of_partition, name_of_number, partitions_of};
-use crate::mounts::unescape;
+use crate::mounts::{MountTable, unescape};
 use crate::node::number_text;
 use crate::root::HostRoot;
 
@@ -49,27 +52,38 @@ pub struct Holder {
     pub started_s: Option<i64>,
 }
 
-/// Another run has the target.
+/// Another run, or a program that locked it for itself, has the target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} is in use by {}: nothing was done; wait for its end, or choose another target", path.display(), Named(holder.as_ref()))]
+#[error("{} is {by}: nothing was done; wait for its end, or choose another target", path.display())]
 pub struct InUse {
     /// The target.
     pub path: PathBuf,
-    /// Who has it; `None` where the kernel does not show it.
-    pub holder: Option<Holder>,
+    /// Who has it.
+    pub by: User,
 }
 
-struct Named<'a>(Option<&'a Holder>);
+/// Who uses a target. `None`: the kernel does not show the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum User {
+    /// Who has claimed it (flock(2)).
+    Claimed(Option<Holder>),
+    /// Who has locked all or a part of it (fcntl(2)). Locks of an open description belong to no process.
+    Locked(Option<Holder>),
+}
 
-impl fmt::Display for Named<'_> {
+impl fmt::Display for User {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(holder) = self.0 else {
-            return f.write_str("another run (in another container, or on another machine)");
+        let holder = match self {
+            User::Claimed(Some(holder)) | User::Locked(Some(holder)) => holder,
+            User::Claimed(None) => {
+                return f.write_str("in use by another run (in another container, or on another machine)");
+            }
+            User::Locked(None) => return f.write_str("locked by another process"),
         };
         if holder.command.is_empty() {
-            return write!(f, "a process that pid {} started, which has ended itself", holder.pid);
+            return write!(f, "in use by a process that pid {} started, which has ended itself", holder.pid);
         }
-        write!(f, "pid {} ({})", holder.pid, holder.command)?;
+        write!(f, "in use by pid {} ({})", holder.pid, holder.command)?;
         let started = holder.started_s.and_then(|at| jiff::Timestamp::from_second(at).ok());
         started.map_or(Ok(()), |at| write!(f, " since {}", at.strftime("%Y-%m-%dT%H:%M:%SZ")))
     }
@@ -147,8 +161,12 @@ impl Claims {
     }
 }
 
-/// Whether somebody has claimed an open file, whatever for; `false` where that cannot be told.
+/// Whether somebody has claimed or locked an open file, whatever for; `false` where that cannot be told.
 pub(crate) fn is_claimed(file: &File) -> bool {
+    is_flocked(file) || locked_by_another(&HostRoot::real(), file).is_some()
+}
+
+fn is_flocked(file: &File) -> bool {
     let lock = rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive);
     if lock.is_ok() {
         let _ = rustix::fs::flock(file, FlockOperation::Unlock);
@@ -156,6 +174,7 @@ pub(crate) fn is_claimed(file: &File) -> bool {
     lock == Err(Errno::WOULDBLOCK)
 }
 
+#[derive(PartialEq, Eq)]
 enum Taken {
     Yes,
     NotReadOnly,
@@ -163,6 +182,30 @@ enum Taken {
 }
 
 fn take_lock(
+    root: &HostRoot,
+    path: &Path,
+    file: &File,
+    identity: (u64, u64),
+    access: Access,
+) -> Result<Taken, InUse> {
+    let taken = take_flock(root, path, file, identity, access)?;
+    // Reading harms nobody, whoever locked it.
+    let mut locked = None;
+    for _ in 0..if access == Access::Exclusive { RETRIES } else { 0 } {
+        locked = locked_by_another(root, file);
+        if locked.is_none() {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    let Some(by) = locked else { return Ok(taken) };
+    if taken == Taken::Yes {
+        let _ = rustix::fs::flock(file, FlockOperation::Unlock);
+    }
+    Err(InUse { path: path.to_owned(), by })
+}
+
+fn take_flock(
     root: &HostRoot,
     path: &Path,
     file: &File,
@@ -186,7 +229,7 @@ fn take_lock(
     if access == Access::Shared && holder.as_ref().is_some_and(|holder| !is_ours(root, holder)) {
         return Ok(Taken::Never);
     }
-    Err(InUse { path: path.to_owned(), holder })
+    Err(InUse { path: path.to_owned(), by: User::Claimed(holder) })
 }
 
 /// Whether a process is an Assay.
@@ -232,18 +275,67 @@ fn open_with(path: &Path, options: &mut OpenOptions) -> Option<File> {
     options.custom_flags(flags.bits() as i32).open(path).ok()
 }
 
-/// Who holds the lock, as the kernel lists locks: `1: FLOCK  ADVISORY  WRITE 1234 fe:00:4711 0 EOF`. The device is the file
-/// system's own, which for some (btrfs, overlayfs) is not the one that stat(2) says.
+/// A lock as the kernel lists it: `1: POSIX  ADVISORY  WRITE 1234 fe:00:4711 0 EOF`.
+struct Listed<'a> {
+    kind: &'a str,
+    /// -1 for a lock of an open description.
+    pid: i64,
+    device: &'a str,
+    inode: u64,
+}
+
+/// The locks that are held.
+fn listed(locks: &str) -> impl Iterator<Item = Listed<'_>> {
+    locks.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        // One that is waited for has an arrow before its kind.
+        let (kind, pid, place) = (*words.get(1)?, words.get(4)?, words.get(5)?);
+        let (device, inode) = place.rsplit_once(':')?;
+        Some(Listed { kind, pid: pid.parse().ok()?, device, inode: inode.parse().ok()? })
+    })
+}
+
+fn listed_device(major: u32, minor: u32) -> String {
+    format!("{major:02x}:{minor:02x}")
+}
+
+/// Who holds the lock. The device is the file system's own, which for some (btrfs, overlayfs) is not the one that stat(2) says.
 fn holder(root: &HostRoot, (device, inode): (u64, u64)) -> Option<Holder> {
     let locks = root.text("/proc/locks")?;
-    let same_inode = |line: &&str| {
-        let word = line.split_whitespace().nth(5).unwrap_or_default();
-        line.contains("FLOCK") && !line.contains("->") && word.rsplit(':').next() == Some(&inode.to_string())
-    };
-    let of_device = format!("{:02x}:{:02x}:", rustix::fs::major(device), rustix::fs::minor(device));
-    let found: Vec<&str> = locks.lines().filter(same_inode).collect();
-    let exact = found.iter().find(|line| line.contains(&of_device));
-    let pid: u32 = exact.or(found.first())?.split_whitespace().nth(4)?.parse().ok().filter(|pid| *pid > 0)?;
+    let found: Vec<_> = listed(&locks).filter(|lock| lock.kind == "FLOCK" && lock.inode == inode).collect();
+    let of_device = listed_device(rustix::fs::major(device), rustix::fs::minor(device));
+    let exact = found.iter().find(|lock| lock.device == of_device);
+    described(root, exact.or(found.first())?.pid)
+}
+
+/// Another process that has locked all or a part of an open file, for reading or writing (fcntl(2)).
+pub(crate) fn locked_by_another(root: &HostRoot, file: &File) -> Option<User> {
+    let meta = file.metadata().ok()?;
+    let locks = root.text("/proc/locks")?;
+    let own = i64::from(std::process::id());
+    let found: Vec<_> = listed(&locks)
+        .filter(|lock| matches!(lock.kind, "POSIX" | "OFDLCK") && lock.inode == meta.ino() && lock.pid != own)
+        .collect();
+    if found.is_empty() {
+        return None;
+    }
+    let by_stat = listed_device(rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
+    let devices = [Some(by_stat), device_of_mount(root, file)];
+    let lock = found.iter().find(|lock| devices.iter().flatten().any(|device| *device == lock.device))?;
+    Some(User::Locked(described(root, lock.pid)))
+}
+
+/// The device of the file system that an open file is on, as its mount says it.
+fn device_of_mount(root: &HostRoot, file: &File) -> Option<String> {
+    let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd())).ok()?;
+    let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok())?;
+    let mounts = MountTable::read(root);
+    let (major, minor) = mounts.by_id(id)?.device.split_once(':')?;
+    Some(listed_device(major.parse().ok()?, minor.parse().ok()?))
+}
+
+fn described(root: &HostRoot, pid: i64) -> Option<Holder> {
+    let pid = u32::try_from(pid).ok().filter(|pid| *pid > 0)?;
     let words = root.text(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let command = words.split('\0').collect::<Vec<_>>().join(" ").trim().to_owned();
     Some(Holder { pid, command, started_s: started_s(root, pid) })
@@ -261,6 +353,8 @@ fn started_s(root: &HostRoot, pid: u32) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::BufRead as _;
+
     use super::*;
 
     fn taken(claims: &Claims, path: &Path, access: Access) -> bool {
@@ -282,7 +376,7 @@ mod tests {
         assert!(taken(&one.clone(), &link, Access::Shared), "a copy is the same run");
         for access in [Access::Shared, Access::Exclusive] {
             let refused = two.take(&HostRoot::real(), &link, access).expect_err("refused");
-            let holder = refused.holder.clone().expect("known");
+            let User::Claimed(Some(holder)) = refused.by.clone() else { panic!("{refused}") };
             assert_eq!(holder.pid, std::process::id());
             assert!(
                 !holder.command.is_empty() && holder.started_s.is_some_and(|at| at > 1_600_000_000),
@@ -330,5 +424,51 @@ mod tests {
         drop(child.stdin.take());
         child.wait().expect("ended");
         assert!(read && !written);
+    }
+
+    /// Locks a part of a file in another process, which says so and keeps it until its input ends.
+    fn python_locks(file: &Path, how: &str) -> Option<std::process::Child> {
+        let script = format!(
+            "import fcntl, struct, sys\nf = open(sys.argv[1], 'r+')\n{how}\nprint('locked', flush=True)\nsys.stdin.read()"
+        );
+        let mut command = std::process::Command::new("python3");
+        command.arg("-c").arg(script).arg(file);
+        let piped = std::process::Stdio::piped;
+        let mut child = command.stdin(piped()).stdout(piped()).spawn().ok()?;
+        let mut said = String::new();
+        std::io::BufReader::new(child.stdout.take()?).read_line(&mut said).ok()?;
+        assert_eq!(said, "locked\n");
+        Some(child)
+    }
+
+    #[test]
+    fn locks_of_databases_and_virtual_machines_keep_writers_away() {
+        let place = tempfile::tempdir().expect("a directory");
+        let file = place.path().join("file");
+        fs::write(&file, "x").expect("written");
+        for (how, named) in [
+            ("fcntl.lockf(f, fcntl.LOCK_EX)", true),
+            ("fcntl.lockf(f, fcntl.LOCK_EX, 1, 1 << 30)", true),
+            // Readers of SQLite and all virtual machines of QEMU hold shared ones.
+            ("f2 = open(sys.argv[1]); fcntl.lockf(f2, fcntl.LOCK_SH)", true),
+            ("fcntl.fcntl(f, 37, struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, 0, 0, 0))", false),
+            ("fcntl.fcntl(f, 37, struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 100, 1, 0))", false),
+        ] {
+            let Some(mut child) = python_locks(&file, how) else { return };
+            let claims = Claims::default();
+            assert!(taken(&claims, &file, Access::Shared), "{how}");
+            let said = claims.take(&HostRoot::real(), &file, Access::Exclusive).expect_err(how).to_string();
+            let by = format!("is in use by pid {} (", child.id());
+            assert!(
+                said.contains(if named { &by } else { "is locked by another process: " }),
+                "{how}: {said}"
+            );
+            assert!(is_claimed(&File::open(&file).expect("open")), "{how}");
+            drop(child.stdin.take());
+            child.wait().expect("ended");
+            drop(claims);
+            assert!(!is_claimed(&File::open(&file).expect("open")), "{how}");
+            assert!(taken(&Claims::default(), &file, Access::Exclusive), "{how}");
+        }
     }
 }

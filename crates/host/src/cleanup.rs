@@ -17,7 +17,9 @@ use assay_workload::tree::{TreeEntry, TreeLayout};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
-use crate::claim::is_claimed;
+use crate::HostRoot;
+use crate::claim::{is_claimed, locked_by_another};
+use crate::guard::find_signatures;
 use crate::node::NodeLocation;
 use crate::workdir::{
     Doubt, LEDGER_FILE, Ledger, MARKER_FILE, Ownership, Standing, TAG_FILE, Windows, is_claimed_directory,
@@ -223,9 +225,10 @@ fn left_file(
     let known = ownership_of(&file, path).ok().filter(|known| *known != Ownership::Foreign)?;
     let removed = || {
         match removable(&file, known) {
-            Err(_) if known == Ownership::Changed && !is_claimed(&file) => {
+            Err(error) if matches!(known, Ownership::Ours | Ownership::Changed) && !is_claimed(&file) => {
                 if !named.iter().any(|named| named == path) {
-                    return Err(io::Error::other(CHANGED_BY_A_JOB));
+                    let changed = known == Ownership::Changed;
+                    return Err(if changed { io::Error::other(CHANGED_BY_A_JOB) } else { error });
                 }
             }
             other => other?,
@@ -484,15 +487,38 @@ fn open_file(above: BorrowedFd<'_>, name: &CString) -> io::Result<File> {
 
 /// Refuses what stays: all but files of ours that nothing uses.
 fn removable(file: &File, known: Ownership) -> io::Result<()> {
+    if let Ownership::Ours | Ownership::Changed = known
+        && let Some(by) = locked_by_another(&HostRoot::real(), file)
+    {
+        return Err(io::Error::other(format!("it is {by}; stop it or wait for its end")));
+    }
     let why = match known {
         Ownership::Foreign => FOREIGN,
         Ownership::Linked => LINKED,
         // One that is being written is not as it was left.
         Ownership::Ours | Ownership::Changed if is_claimed(file) => IN_USE,
         Ownership::Changed => CHANGED,
-        Ownership::Ours => return Ok(()),
+        Ownership::Ours => return without_signature(file),
     };
     Err(io::Error::other(why))
+}
+
+/// Refuses a file of ours that somebody made something of and set its time of change back (`touch -r`). The time of its inode cannot
+/// be set: where it is not of the last write, the content is looked at.
+fn without_signature(file: &File) -> io::Result<()> {
+    const SEALED_WITHIN_S: i64 = 1;
+    let stat = rustix::fs::fstat(file)?;
+    if stat.st_ctime.saturating_sub(stat.st_mtime) <= SEALED_WITHIN_S {
+        return Ok(());
+    }
+    let found = find_signatures(file, u64::try_from(stat.st_size).unwrap_or(0))?;
+    match found.first() {
+        None => Ok(()),
+        Some(signature) => Err(io::Error::other(format!(
+            "Assay made it, and it carries a signature of {} now; remove it yourself if you do not need it",
+            signature.name
+        ))),
+    }
 }
 
 /// Removes an open file by its name. It first gets a name that nothing else looks for: what took the old one since it was opened
@@ -571,6 +597,25 @@ mod tests {
         assert!(report.removed && !path.exists(), "{report:?}");
         assert_eq!((report.files, report.directories, report.bytes), (2, 2, 10_005));
         assert!(report.kept.is_empty());
+    }
+
+    #[test]
+    fn a_file_that_something_was_made_of_is_kept_whatever_its_time() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let path = made(parent.path(), "assay-run");
+        let before = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+        for name in ["own", "theirs"] {
+            let file = File::create_new(path.join(name)).expect("file");
+            file.set_len(1 << 20).and_then(|()| file.set_modified(before)).expect("made");
+            claim_file(&file, &path.join(name)).expect("claimed");
+        }
+        let theirs = File::options().write(true).open(path.join("theirs")).expect("open");
+        std::os::unix::fs::FileExt::write_all_at(&theirs, b"XFSB", 0).expect("written");
+        theirs.set_modified(before).expect("set back");
+        let report = remove(&path).expect("looked at");
+        assert_eq!(report.files, 1, "{report:?}");
+        let [(kept, why)] = &report.kept[..] else { panic!("{report:?}") };
+        assert!(kept.ends_with("theirs") && why.contains("carries a signature of xfs now"), "{why}");
     }
 
     #[test]

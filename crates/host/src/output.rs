@@ -16,7 +16,7 @@ mod tests;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -38,12 +38,15 @@ fn identity(stat: &Stat) -> Identity {
 /// Whether a file that begins so is of a kind.
 pub type IsOfKind = fn(&[u8]) -> bool;
 
+/// Whether a file is one that another tool wrote before for this option: all of it, not its beginning.
+pub type IsFormer = fn(&str, &mut dyn BufRead) -> bool;
+
 /// What one command reads and writes.
 #[derive(Debug, Clone, Default)]
 pub struct Outputs {
     force: bool,
-    /// Whether a file that begins so may be replaced like one of ours.
-    former: Option<IsOfKind>,
+    /// Whether a file may be replaced like one of ours.
+    former: Option<IsFormer>,
     /// What a file that an option replaces must begin as.
     kinds: Vec<(&'static str, IsOfKind)>,
     inputs: Vec<Identity>,
@@ -60,15 +63,15 @@ impl Outputs {
         Outputs { force, ..Outputs::default() }
     }
 
-    /// The same where a file may be replaced, too, that begins as `former` says: one that a script had another tool write, and
-    /// now has Assay write in its place. Of each file at most [`FORMER_BYTES_MAX`] bytes are looked at.
+    /// The same where a file may be replaced, too, that is what `former` says: one that a script had another tool write for the
+    /// same option, and now has Assay write in its place.
     #[must_use]
-    pub fn replacing(&self, former: IsOfKind) -> Self {
+    pub fn replacing(&self, former: IsFormer) -> Self {
         Outputs { former: Some(former), ..self.clone() }
     }
 
     /// The same where a file that `option` replaces is of the kind that it writes: of a kind that `is_of_it` does not know by its
-    /// beginning, at most [`FORMER_BYTES_MAX`] bytes, it is left as it is without `force`. A file without content is of every kind.
+    /// beginning, at most [`HEAD_BYTES_MAX`] bytes, it is left as it is without `force`. A file without content is of every kind.
     #[must_use]
     pub fn of_kind(mut self, option: &'static str, is_of_it: IsOfKind) -> Self {
         self.kinds.push((option, is_of_it));
@@ -159,10 +162,11 @@ impl Outputs {
         if is_stuck(directory, &stat) {
             return Err(Reason::OtherOwner);
         }
-        if self.force || self.is_former(directory, name, &stat) {
+        if self.force {
             return Ok(Some(stat));
         }
         match mark::is_ours(directory, name, &stat) {
+            false if self.is_former(option, directory, name, &stat) => Ok(Some(stat)),
             false => Err(Reason::Foreign),
             true if !self.is_of_kind(option, directory, name, &stat) => Err(Reason::OtherKind),
             true => Ok(Some(stat)),
@@ -172,19 +176,20 @@ impl Outputs {
     /// Whether the regular file that `stat` is of is of the kind that `option` writes.
     fn is_of_kind(&self, option: &str, directory: &HeldDirectory, name: &OsStr, stat: &Stat) -> bool {
         let Some((_, is_of_it)) = self.kinds.iter().find(|(of, _)| *of == option) else { return true };
-        let head = mark::beginning(directory, name, stat, FORMER_BYTES_MAX);
+        let head = mark::beginning(directory, name, stat, HEAD_BYTES_MAX);
         head.is_some_and(|head| head.is_empty() || is_of_it(&head))
     }
 
-    /// Whether the regular file that `stat` is of begins as those do that may be replaced.
-    fn is_former(&self, directory: &HeldDirectory, name: &OsStr, stat: &Stat) -> bool {
+    /// Whether the regular file that `stat` is of is one of those that may be replaced.
+    fn is_former(&self, option: &str, directory: &HeldDirectory, name: &OsStr, stat: &Stat) -> bool {
         let Some(former) = self.former else { return false };
-        mark::beginning(directory, name, stat, FORMER_BYTES_MAX).is_some_and(|head| former(&head))
+        let file = mark::opened(directory, name, stat);
+        file.is_some_and(|file| former(option, &mut BufReader::new(file)))
     }
 }
 
-/// How much of a file is looked at to see what it is.
-pub const FORMER_BYTES_MAX: u64 = 1 << 16;
+/// How much of a file is looked at to see what its kind is.
+pub const HEAD_BYTES_MAX: u64 = 1 << 16;
 
 /// Whether the file is another user's in a directory where only owners replace (the sticky bit).
 fn is_stuck(directory: &HeldDirectory, stat: &Stat) -> bool {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -120,6 +120,11 @@ fn is_ledger(head: &[u8]) -> bool {
         .is_some_and(|bytes| Entry::mark(bytes).is_some_and(|mark| Entry::of(bytes, mark).is_some()))
 }
 
+fn is_former(_: &str, file: &mut dyn BufRead) -> bool {
+    let mut head = [0; RECORD];
+    file.read_exact(&mut head).is_ok() && is_ledger(&head)
+}
+
 /// Refuses a file that a new ledger may not replace: one that is no ledger of ours, unless `force` says so; a link, a device.
 ///
 /// # Errors
@@ -130,7 +135,7 @@ pub(crate) fn check_output(path: &Path, force: bool, database: &[PathBuf]) -> Re
 
 /// The rules of outputs for a ledger, which replaces the last one; `database` are files that it is not.
 fn outputs(force: bool, database: &[PathBuf]) -> Outputs {
-    let mut outputs = Outputs::new(force).replacing(is_ledger);
+    let mut outputs = Outputs::new(force).replacing(is_former);
     database.iter().for_each(|file| outputs.reads(file));
     outputs
 }

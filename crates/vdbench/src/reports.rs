@@ -12,10 +12,13 @@ mod histogram;
 mod lines;
 mod rows;
 
-use assay_results::{Interval, Run};
+use assay_results::{Finding, FindingSeverity, Interval, Run, Verdict};
 
 use self::rows::{Definition, definitions};
 use assay_results::foreign::Moment;
+
+/// The check that says whether data is what was written.
+const DATA_CHECK: &str = "verify-failed";
 
 /// What the parameter file says of its reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,8 +75,20 @@ pub fn console(run: &Run, intervals: &[Interval], how: Reported, words: &[String
         text.push_str(&lines::row(&definition.average));
     }
     text.push_str(&format!("{} Output directory: {output}\n\n", done(run, &definitions).trim_end()));
-    text.push_str(&format!("assay: {} (assay check {})\n", run.verdict.word(), run.id));
+    text.push_str(&verdict(run));
     text
+}
+
+/// The line of Assay behind vdbench's: how far the numbers can be trusted, and what speaks most against them. What became of data that
+/// was to be compared is the first thing to say; vdbench's own line says only that the run ended.
+fn verdict(run: &Run) -> String {
+    let counted = |finding: &&Finding| finding.severity > FindingSeverity::Info;
+    let compared = run.findings.iter().filter(counted).find(|finding| finding.id == DATA_CHECK);
+    let doubted = run.findings.iter().filter(|_| run.verdict != Verdict::Valid);
+    let why = compared.or_else(|| doubted.max_by_key(|finding| finding.severity));
+    let why = why.map_or(String::new(), |finding| format!(": {}", finding.message));
+    let line = format!("assay: {}{why} (assay check {})", run.verdict.word(), run.id);
+    line.replace(char::is_control, " ") + "\n"
 }
 
 /// The line by which scripts tell the versions of the layout apart.

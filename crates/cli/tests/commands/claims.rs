@@ -185,3 +185,28 @@ fn two_runs_do_not_use_one_device() {
         assert!(said.err.contains(&format!("is in use by pid {id}")), "{}{}", said.out, said.err);
     }
 }
+
+#[test]
+fn a_file_that_a_database_has_locked_is_neither_written_nor_removed() {
+    let world = World::new();
+    plan(&world, "write.toml", "write", "file");
+    let short = fs::read_to_string(world.path().join("write.toml")).expect("read").replace("60s", "100ms");
+    fs::write(world.path().join("short.toml"), short).expect("written");
+    world.assay(&["run", "short.toml"]).ended(0);
+    let lock = "import fcntl, sys\nf = open('file', 'r+')\nfcntl.lockf(f, fcntl.LOCK_EX)\nopen('locked', 'w')\nsys.stdin.read()";
+    let mut python = Command::new("python3");
+    let Ok(mut locker) = python.args(["-c", lock]).current_dir(world.path()).stdin(Stdio::piped()).start()
+    else {
+        return;
+    };
+    wait_for("the lock", || world.path().join("locked").exists());
+    for words in [&["run", "short.toml"][..], &["run", "short.toml", "--destroy-data", "file"]] {
+        is_refused(&world.assay(words), &locker);
+    }
+    let said = world.assay(&["cleanup", "file"]).ended(1);
+    assert!(said.err.contains(&format!("in use by pid {} (", locker.id())), "{}", said.err);
+    signal(&locker, rustix::process::Signal::KILL);
+    locker.wait().expect("ended");
+    world.assay(&["cleanup", "file"]).ended(0);
+    assert!(!world.path().join("file").exists());
+}

@@ -200,12 +200,26 @@ fn latencies_and_totals_are_listed_as_asked() {
 fn result_files_of_a_script_may_be_written_again_and_no_others() {
     let world = World::new();
     let words = with(&["--output=result", "--output-format=json"], &READ);
-    for before in ["", "{\n  \"fio version\" : \"fio-3.33\",\n  \"jobs\" : []\n}\n", "3;fio-3.33;a;0;0;1\n"] {
+    let terse = format!("3;fio-3.33;a;0;0{}\n", ";1".repeat(116));
+    let document = "{\n  \"fio version\" : \"fio-3.33\",\n  \"timestamp\" : 1,\n  \"time\" : \"Mon\",\n  \"jobs\" : []\n}\n";
+    for before in ["", document, &terse] {
         put(&world, "result", before);
         fio(&world, &words).ended(0);
         fio(&world, &words).ended(0);
         assert!(json(&text(&world, "result"))["jobs"].is_array(), "{before}");
     }
+    // A beginning is not enough, and a log is no report.
+    let table = "2024, 1, 2, 0\n";
+    for other in [table, "3;fio-3.33;mine;0;0\n", "{ \"fio version\" : \"fio-3.33\", \"mine\" : 1 }\n"] {
+        put(&world, "result", other);
+        assert!(fio(&world, &words).ended(2).err.contains("--force"), "{other}");
+        assert_eq!(text(&world, "result"), other);
+    }
+    put(&world, "mine_bw.1.log", "2024, 1, 2, 3\nprecious\n");
+    fio(&world, &with(&["--write_bw_log=mine"], &READ)).ended(2);
+    assert_eq!(text(&world, "mine_bw.1.log"), "2024, 1, 2, 3\nprecious\n");
+    put(&world, "mine_bw.1.log", "1000, 1, 0, 4096, 0\n");
+    fio(&world, &with(&["--write_bw_log=mine"], &READ)).ended(0);
     put(&world, "result", "my diary");
     let before = entries(&world.runs());
     let said = fio(&world, &words).ended(2);

@@ -71,6 +71,22 @@ fn console_lines_and_files_are_vdbenchs() {
 }
 
 #[test]
+fn the_console_says_that_nothing_could_be_compared() {
+    let world = World::new();
+    let definitions = "sd=sd1,lun=d.dat,size=1m\nwd=wd1,sd=sd1,xfersize=4k,rdpct=100,seekpct=seqnz\nrd=run1,wd=wd1,iorate=max,elapsed=2,interval=1\n";
+    fs::write(world.path().join("p.parm"), definitions).expect("written");
+    fs::write(world.path().join("d.dat"), vec![0; 1 << 20]).expect("written");
+    let said = world.assay(&["vdbench", "-v", "-f", "p.parm", "-o", "out"]).ended(0);
+    let last = said.out.lines().last().expect("a line");
+    assert!(
+        last.starts_with("assay: invalid: 100 % of ")
+            && last.contains(" could not be compared with their last write"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
 fn further_output_directories_are_numbered_and_words_are_checked() {
     let world = world();
     for _ in 0..2 {

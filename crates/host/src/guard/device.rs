@@ -82,7 +82,7 @@ impl DeviceUse {
         match open_exclusively(&located) {
             Ok(device) => match read_signatures(&device) {
                 Ok(signatures) if signatures.is_empty() && root.is_real() && found.size_bytes > 0 => {
-                    match tools::recognised(&located) {
+                    match tools::recognised(&located, found.size_bytes) {
                         Ok(signatures) => found.signatures = signatures,
                         Err(why) => found.unrecognised = Some(why),
                     }

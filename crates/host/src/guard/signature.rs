@@ -42,6 +42,7 @@ const BCACHE_MAGIC: &[u8] =
 const BCACHEFS_MAGIC: &[u8] =
     &[0xc6, 0x85, 0x73, 0xf6, 0x66, 0xce, 0x90, 0xa9, 0xd9, 0x6a, 0x60, 0xcf, 0x80, 0x3d, 0xf7, 0xef];
 
+const VHD: &str = "VHD image";
 const MBR: &str = "MBR partition table";
 
 const HEAD: &[Magic] = &[
@@ -103,6 +104,15 @@ const HEAD: &[Magic] = &[
     magic("BSD disk label", 64, &[0x57, 0x45, 0x56, 0x82]),
     magic("BSD disk label", 512, &[0x57, 0x45, 0x56, 0x82]),
     magic("SQLite", 0, b"SQLite format 3\0"),
+    // Disks of virtual machines that were put on a device as they are, and an archive that was written to it like to a tape.
+    magic("qcow2 image", 0, b"QFI\xfb"),
+    magic("QED image", 0, b"QED\0"),
+    magic("VMDK image", 0, b"KDMV"),
+    magic("VMDK image", 0, b"COWD"),
+    magic("VHDX image", 0, b"vhdxfile"),
+    magic(VHD, 0, b"conectix"),
+    magic("VDI image", 0x40, &[0x7f, 0x10, 0xda, 0xbe]),
+    magic("tar archive", 257, b"ustar"),
     magic("GPT partition table", 512, b"EFI PART"),
     magic("GPT partition table", 4 * KIB, b"EFI PART"),
     magic(MBR, 510, &[0x55, 0xaa]),
@@ -215,7 +225,7 @@ fn copies(device: &File, size: u64) -> io::Result<Vec<Signature>> {
 fn at_the_end(tail: &[u8], tail_start: u64, size: u64) -> Vec<Signature> {
     // (name, distance from the start, bytes); distances that the device is too small for wrap and match
     // nothing.
-    let candidates: [(&str, u64, &[u8]); 7] = [
+    let candidates: [(&str, u64, &[u8]); 8] = [
         ("GPT partition table", size.wrapping_sub(512), b"EFI PART"),
         ("GPT partition table", size.wrapping_sub(4 * KIB), b"EFI PART"),
         // Version 1.0: at least 8 KiB before the end, on a 4 KiB boundary. Version 0.90: the last whole 64
@@ -223,6 +233,7 @@ fn at_the_end(tail: &[u8], tail_start: u64, size: u64) -> Vec<Signature> {
         ("md RAID", size.wrapping_sub(8 * KIB) & !(4 * KIB - 1), MD_MAGIC),
         ("md RAID", (size & !(64 * KIB - 1)).wrapping_sub(64 * KIB), MD_MAGIC),
         ("DDF RAID", size.wrapping_sub(512), &[0xde, 0x11, 0xde, 0x11]),
+        (VHD, size.wrapping_sub(512), b"conectix"),
         ("Intel RAID", size.wrapping_sub(1024), b"Intel Raid ISM Cfg Sig. "),
         ("DRBD", size.wrapping_sub(4 * KIB - 60), &[0x83, 0x74, 0x02, 0x6b]),
     ];
@@ -298,6 +309,7 @@ mod tests {
         assert_eq!(names(&image(&[(SIZE - 512, b"EFI PART")])), ["GPT partition table"]);
         assert_eq!(names(&image(&[(SIZE - 8 * KIB, MD_MAGIC)])), ["md RAID"]);
         assert_eq!(names(&image(&[(SIZE - 64 * KIB, MD_MAGIC)])), ["md RAID"]);
+        assert_eq!(names(&image(&[(SIZE - 512, b"conectix")])), ["VHD image"]);
     }
 
     #[test]

@@ -18,26 +18,41 @@ const SYSTEM_DIRECTORIES: [&str; 5] =
 const BLKID_NOTHING: i32 = 2;
 const BLKID_AMBIVALENT: i32 = 8;
 
-/// Looks for what the tools recognise on the device at `path`.
+/// Where the first partition begins: at 1 MiB, and on older disks behind the first track of 63 sectors.
+const PARTITION_STARTS: [u64; 2] = [1 << 20, 63 * 512];
+
+/// Looks for what the tools recognise on the device of `size_bytes` at `path`; where that is nothing, also where its first partition
+/// would begin: what is in it is still there when the partition table was overwritten.
 ///
 /// # Errors
 /// Why it cannot be told.
-pub(super) fn recognised(path: &Path) -> Result<Vec<Signature>, String> {
+pub(super) fn recognised(path: &Path, size_bytes: u64) -> Result<Vec<Signature>, String> {
     let listed = run("wipefs", &["--no-act".as_ref(), "--json".as_ref(), path.as_os_str()])?;
     if !listed.status.success() {
         return Err(failed("wipefs", &listed));
     }
     let mut found = listed_by_wipefs(&listed.stdout)?;
-    let weighed = run("blkid", &["-p".as_ref(), "-o".as_ref(), "export".as_ref(), path.as_os_str()])?;
-    match weighed.status.code() {
-        Some(0) => found.extend(named_by_blkid(&String::from_utf8_lossy(&weighed.stdout))),
-        Some(BLKID_NOTHING) => {}
-        Some(BLKID_AMBIVALENT) => {
-            return Err("blkid finds several signatures that exclude each other".to_owned());
+    found.extend(weighed(path, 0)?);
+    for start in PARTITION_STARTS.into_iter().filter(|start| *start < size_bytes) {
+        if !found.is_empty() {
+            break;
         }
-        _ => return Err(failed("blkid", &weighed)),
+        found.extend(weighed(path, start)?);
     }
     Ok(found)
+}
+
+/// What blkid settles on at an offset.
+fn weighed(path: &Path, offset_bytes: u64) -> Result<Option<Signature>, String> {
+    let offset = offset_bytes.to_string();
+    let words = ["-p", "-o", "export", "-O", &offset].map(OsStr::new);
+    let weighed = run("blkid", &[&words[..], &[path.as_os_str()]].concat())?;
+    match weighed.status.code() {
+        Some(0) => Ok(named_by_blkid(&String::from_utf8_lossy(&weighed.stdout), offset_bytes)),
+        Some(BLKID_NOTHING) => Ok(None),
+        Some(BLKID_AMBIVALENT) => Err("blkid finds several signatures that exclude each other".to_owned()),
+        _ => Err(failed("blkid", &weighed)),
+    }
 }
 
 #[derive(Deserialize)]
@@ -66,12 +81,12 @@ fn listed_by_wipefs(json: &[u8]) -> Result<Vec<Signature>, String> {
     Ok(listed.signatures.into_iter().map(signature).collect())
 }
 
-/// The file system or partition table that blkid settles on, where it does not say where that is.
-fn named_by_blkid(export: &str) -> Option<Signature> {
+/// The file system or partition table that blkid settles on; it does not say where that is behind the offset.
+fn named_by_blkid(export: &str, offset_bytes: u64) -> Option<Signature> {
     let value = |key: &str| export.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
     let name =
         value("TYPE").map(str::to_owned).or_else(|| Some(format!("{} partition table", value("PTTYPE")?)))?;
-    Some(Signature { name: name.into(), offset_bytes: 0 })
+    Some(Signature { name: name.into(), offset_bytes })
 }
 
 fn run(tool: &str, arguments: &[&OsStr]) -> Result<Output, String> {
@@ -113,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_blkid_settles_on_is_read() {
-        let name = |export: &str| named_by_blkid(export).map(|found| found.name.into_owned());
+        let name = |export: &str| named_by_blkid(export, 0).map(|found| found.name.into_owned());
         assert_eq!(name("DEVNAME=/dev/x\nTYPE=vfat\nPTTYPE=dos\n").as_deref(), Some("vfat"));
         assert_eq!(name("PTUUID=1\nPTTYPE=sun\n").as_deref(), Some("sun partition table"));
         assert_eq!(name("DEVNAME=/dev/x\n"), None);
@@ -121,6 +136,23 @@ mod tests {
 
     #[test]
     fn a_device_that_is_not_there_is_no_permission() {
-        assert!(recognised(Path::new("/nothing-is-here")).is_err());
+        assert!(recognised(Path::new("/nothing-is-here"), 1 << 30).is_err());
+    }
+
+    #[test]
+    fn a_file_system_whose_partition_table_is_gone_is_found() {
+        let place = tempfile::tempdir().expect("a directory");
+        for start in PARTITION_STARTS {
+            let path = place.path().join(start.to_string());
+            std::fs::File::create(&path).and_then(|file| file.set_len(64 << 20)).expect("an image");
+            let offset = format!("offset={start}");
+            let words = ["-q", "-F", "-E", &offset, path.to_str().expect("a name"), "32M"].map(OsStr::new);
+            if !run("mkfs.ext4", &words).is_ok_and(|made| made.status.success()) {
+                return;
+            }
+            let found = recognised(&path, 64 << 20).expect("told");
+            assert_eq!((found.len(), found[0].offset_bytes), (1, start), "{found:?}");
+            assert!(recognised(&path, start).expect("told").is_empty(), "not behind the end");
+        }
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn set(file: &File, digest: &str) {
 }
 
 /// The regular file that `stat` is of; `None`: the name is another's by now.
-fn opened(directory: &HeldDirectory, name: &OsStr, stat: &Stat) -> Option<File> {
+pub(super) fn opened(directory: &HeldDirectory, name: &OsStr, stat: &Stat) -> Option<File> {
     // Should a pipe have taken the name by now, it is not waited for.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::openat(directory, name, flags, Mode::empty()).map(File::from).ok()?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::BufRead as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
@@ -564,7 +565,12 @@ fn former_files_of_another_tool_are_replaced_only_where_that_is_allowed() {
     symlink(&result, &link).unwrap();
     let outputs = Outputs::new(false);
     assert!(outputs.write("-o", &result, b"ours").is_err());
-    let mut allowed = outputs.replacing(|head| head.starts_with(b"tool: "));
+    let mut allowed = outputs.replacing(|option, file| {
+        option == "-o" && file.lines().all(|line| line.is_ok_and(|line| line.starts_with("tool: ")))
+    });
+    assert!(allowed.check("--log", &result).is_err(), "of another option");
+    fs::write(root.path().join("longer"), "tool: 1\nprecious").unwrap();
+    assert!(allowed.check("-o", &root.path().join("longer")).is_err(), "only begins so");
     for refused in [&other, &link] {
         assert!(allowed.check("-o", refused).is_err(), "{}", refused.display());
         assert!(allowed.write("-o", refused, b"ours").is_err(), "{}", refused.display());

@@ -278,6 +278,11 @@ const CARRIED: &[(&str, i64, &[u8])] = &[
         4096 + 24,
         &[0xc6, 0x85, 0x73, 0xf6, 0x66, 0xce, 0x90, 0xa9, 0xd9, 0x6a, 0x60, 0xcf, 0x80, 0x3d, 0xf7, 0xef],
     ),
+    ("qcow2", 0, b"QFI\xfb"),
+    ("VMDK", 0, b"KDMV"),
+    ("VHD", -512, b"conectix"),
+    ("VDI", 0x40, &[0x7f, 0x10, 0xda, 0xbe]),
+    ("tar", 257, b"ustar"),
 ];
 
 #[test]
@@ -320,6 +325,24 @@ fn a_file_system_whose_start_is_gone_is_still_one() {
         file.write_all_at(&vec![0; 1 << 20], 0).expect("written");
         let device = Loop::over(&image)?;
         refused(&scene, &image, &device.0, &[], name).map(|said| format!("{program}: {said}"))
+    });
+    assert_refused(cases);
+}
+
+#[test]
+fn a_file_system_whose_partition_table_is_gone_is_still_one() {
+    if !is_root() {
+        return skip::declare("losetup", "loop devices take root");
+    }
+    let scene = Scene::new();
+    let cases = ["offset=1048576", "offset=32256"].iter().map(|offset| {
+        let image = image(&scene, 64);
+        if tool("mkfs.ext4", &["-q", "-F", "-E", offset, path_text(&image), "32M"]).is_none() {
+            skip::declare("losetup", "mkfs.ext4");
+            return None;
+        }
+        let device = Loop::over(&image)?;
+        refused(&scene, &image, &device.0, &[], "ext").map(|said| format!("{offset}: {said}"))
     });
     assert_refused(cases);
 }
