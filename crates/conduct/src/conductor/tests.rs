@@ -51,6 +51,7 @@ fn planned(phases: Vec<Phase>) -> Arc<Plan> {
         existing_bytes: 0,
         direct_align_bytes: None,
         engine_choice: None,
+        direct_refused: None,
     };
     let inventory = Inventory {
         targets: [("t".to_owned(), facts)].into(),
