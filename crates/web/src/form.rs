@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
+use axum::body::to_bytes;
+use axum::extract::Request;
 use axum::http::StatusCode;
 
 use crate::app::App;
+use crate::guard::OfProgram;
 use crate::secret::same;
 
 /// A form is not larger, bytes.
@@ -34,8 +36,10 @@ pub(crate) struct Form(Vec<(String, String)>);
 
 impl Form {
     /// Reads a form.
-    pub(crate) async fn read(body: Body, app: &App) -> Result<Form, (StatusCode, String)> {
-        let read = tokio::time::timeout(FORM_TIME_MAX, to_bytes(body, FORM_BYTES_MAX)).await;
+    pub(crate) async fn read(request: Request, app: &App) -> Result<Form, (StatusCode, String)> {
+        let by_token = request.extensions().get::<OfProgram>().is_some();
+        let body = to_bytes(request.into_body(), FORM_BYTES_MAX);
+        let read = tokio::time::timeout(FORM_TIME_MAX, body).await;
         let bytes = match read {
             Err(_) => {
                 let why = format!("the form did not arrive within {} s", FORM_TIME_MAX.as_secs());
@@ -49,7 +53,7 @@ impl Form {
         };
         let fields = form_urlencoded::parse(&bytes).into_owned().take(FIELDS_MAX).collect();
         let form = Form(fields);
-        if !is_own(form.first(SECRET_FIELD), app) {
+        if !by_token && !is_own(form.first(SECRET_FIELD), app) {
             return Err((StatusCode::FORBIDDEN, OTHER_START.to_owned()));
         }
         Ok(form)
