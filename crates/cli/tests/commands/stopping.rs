@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::Signal;
 
 use crate::schema;
-use crate::world::{Said, World, json, signal, wait_for};
+use crate::world::{Said, World, json, path_text, signal, wait_for};
 
 #[test]
 fn a_signal_stops_cleanly_and_keeps_what_was_measured() {
@@ -70,6 +70,9 @@ fn a_killed_run_is_recovered_with_its_completed_intervals() {
     child.wait().expect("ended");
     let listed = world.assay(&["runs"]).ended(0);
     assert!(listed.out.contains("unfinished") && listed.out.contains("recover"), "{}", listed.out);
+    // What is proposed finds the run where this one was found.
+    let listed = world.assay(&["runs", "--out", path_text(&world.runs())]).ended(0);
+    assert!(listed.out.contains(&format!(" --out {}' makes", world.runs().display())), "{}", listed.out);
     let said = world.assay(&["runs", "recover", "last", "--json"]).ended(0);
     let run = json(&said.out);
     schema::validate("run-1", &run);
