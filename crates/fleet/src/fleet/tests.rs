@@ -144,7 +144,7 @@ fn a_connection_that_breaks_is_replaced_and_nothing_is_lost() {
         check_notes(&told);
     }
     let started = Instant::now();
-    fleet.finish(false);
+    fleet.finish(false, false);
     assert!(started.elapsed() < Duration::from_secs(5), "the end of the last connection is no surprise");
 }
 
