@@ -7,7 +7,6 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 
 use crate::app::App;
-use crate::guard::OfProgram;
 use crate::secret::same;
 
 /// A form is not larger, bytes.
@@ -20,6 +19,10 @@ const FIELDS_MAX: usize = 200;
 pub(crate) const SECRET_FIELD: &str = "form";
 /// The field with the word of a review.
 pub(crate) const REVIEW_FIELD: &str = "review";
+
+/// With a request that a program sent and no page: it has the token instead of the secret of our forms.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OfProgram;
 
 /// What is said of a form without the secret.
 pub(crate) const OTHER_START: &str =

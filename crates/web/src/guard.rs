@@ -15,6 +15,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use crate::app::App;
+use crate::form::OfProgram;
 use crate::pages;
 use crate::secret::{Token, same};
 
@@ -36,10 +37,6 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, mut request: Request, nex
     };
     with_headers(answer, &app)
 }
-
-/// With a request that a program sent and no page: it has the token instead of the secret of our forms.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OfProgram;
 
 /// Whether a request is of a program: the right token in its own header, and nothing that a browser says of where a form is from.
 fn is_of_a_program(app: &App, headers: &HeaderMap) -> bool {

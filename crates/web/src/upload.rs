@@ -8,8 +8,7 @@ use axum::extract::{FromRequest as _, Request};
 use axum::http::StatusCode;
 
 use crate::app::App;
-use crate::form::{SECRET_FIELD, is_own};
-use crate::guard::OfProgram;
+use crate::form::{OfProgram, SECRET_FIELD, is_own};
 
 /// A file is not larger, bytes; `assay import` takes larger ones.
 pub(crate) const FILE_BYTES_MAX: usize = 64 << 20;
