@@ -189,6 +189,7 @@ impl Context {
             kinds: Kinds::default(),
             host: self.host.clone(),
             store: self.runs.clone(),
+            store_words: self.out_words(),
             engine_choices: self.data.as_ref().map(|data| data.join("engines")),
             version: Context::version(),
             stop,
