@@ -59,7 +59,8 @@ pub(crate) fn baseline(args: &BaselineArgs, context: &Context) -> Result<Outcome
                 baseline::save(&directory, &Baseline::of_run(name, &run), *force).map_err(Failure::usage)?;
             context.out(&format!("saved {name} in {}", path.display()));
             let suspect = (run.verdict == Verdict::Suspect)
-                .then(|| format!("run {} is suspect: 'assay runs show {}' says why", run.id, run.id));
+                .then(|| (&run.id, context.run_words(&run.id)))
+                .map(|(id, words)| format!("run {id} is suspect: 'assay runs show {words}' says why"));
             if let Some(doubt) = unfit.or(suspect) {
                 context.warn(&format!("warning: {doubt}"));
             }

@@ -59,7 +59,7 @@ pub(crate) fn check(args: &StoredArgs, context: &Context) -> Result<Outcome, Fai
 }
 
 pub(crate) fn report(args: &ReportArgs, context: &Context) -> Result<Outcome, Failure> {
-    let run = shown::load(&args.run, context)?;
+    let run = shown::load_ended(&args.run, context)?;
     let mut outputs = Outputs::new(args.force).reading_run(&args.run, context);
     outputs.check("--html", args.html.as_deref())?;
     outputs.check("--csv", args.csv.as_deref())?;

@@ -1,5 +1,6 @@
 //! What every command needs: how to speak, where runs are, which Assay this is.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;
@@ -18,6 +19,15 @@ use clap::builder::StyledStr;
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
+
+/// `text` as one word of a shell, in quotes where it needs them.
+pub(crate) fn shell_word(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "%+,-./:=@_".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.into(),
+        false => assay_fleet::shell::quoted(text).into(),
+    }
+}
 
 /// Options of every command.
 #[derive(Debug, Args)]
@@ -71,6 +81,8 @@ pub(crate) struct Context {
     /// The machine.
     pub(crate) host: HostRoot,
     runs: Option<PathBuf>,
+    /// Where runs are stored, where `--out` says it: a command that is proposed says it, too.
+    out: Option<PathBuf>,
     /// Where Assay keeps what it has to remember.
     pub(crate) data: Option<PathBuf>,
     /// Where baselines and probes are kept: with the runs where ASSAY_RUNS names their directory.
@@ -106,6 +118,7 @@ impl Context {
             host: HostRoot::real(),
             verbose: global.verbose,
             runs: global.out.clone().or(runs),
+            out: global.out.clone(),
             kept: named.or_else(|| data.clone()),
             data,
             stdout_failed: OnceLock::new(),
@@ -124,6 +137,7 @@ impl Context {
             served: false,
             host: self.host.clone(),
             runs: self.runs.clone(),
+            out: self.out.clone(),
             data: self.data.clone(),
             kept: self.kept.clone(),
             stdout_failed: OnceLock::new(),
@@ -142,6 +156,18 @@ impl Context {
     /// What `--version` prints.
     pub(crate) fn version_line() -> String {
         format!("assay {} ({})", env!("CARGO_PKG_VERSION"), env!("ASSAY_COMMIT"))
+    }
+
+    /// `--out DIR` for a command that is proposed, a blank in front; nothing where this one had none. Absolute: it may be given elsewhere.
+    pub(crate) fn out_words(&self) -> String {
+        let Some(out) = &self.out else { return String::new() };
+        let absolute = std::path::absolute(out).unwrap_or_else(|_| out.clone());
+        format!(" --out {}", shell_word(&absolute.to_string_lossy()))
+    }
+
+    /// A run by its id, as words of a command that is proposed.
+    pub(crate) fn run_words(&self, id: &str) -> String {
+        format!("{id}{}", self.out_words())
     }
 
     /// Where runs are stored.
@@ -163,6 +189,7 @@ impl Context {
             kinds: Kinds::default(),
             host: self.host.clone(),
             store: self.runs.clone(),
+            store_words: self.out_words(),
             engine_choices: self.data.as_ref().map(|data| data.join("engines")),
             version: Context::version(),
             stop,

@@ -3,6 +3,7 @@
 
 mod cells;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use assay_conduct::grid::percent;
@@ -14,7 +15,7 @@ use assay_runner::Site;
 use assay_workload::units::{Bytes, Nanos};
 use clap::{Args, Parser, ValueEnum};
 
-use crate::context::{Context, Global};
+use crate::context::{Context, Global, shell_word};
 use crate::failure::{Failure, Outcome};
 use crate::help;
 use crate::on::{self, OnArgs};
@@ -181,8 +182,7 @@ pub(crate) fn grid(args: &GridArgs, context: &Context) -> Result<Outcome, Failur
         Some(directory) => resume(directory, args, context),
         None => {
             let asked = cells::asked(args)?;
-            let words: Vec<String> =
-                std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+            let words = kept_words(std::env::args_os().skip(1))?;
             let cells = asked.iter().map(|asked| WorkerCell::new(&asked.name, asked.workers)).collect();
             let grid = WorkerGrid { schema: SCHEMA.to_owned(), asked: words, cells };
             if args.how.dry_run {
@@ -197,11 +197,36 @@ pub(crate) fn grid(args: &GridArgs, context: &Context) -> Result<Outcome, Failur
     }
 }
 
+/// The words of a command as a grid keeps them: the page is written to the same place, wherever the grid goes on.
+fn kept_words(words: impl Iterator<Item = OsString>) -> Result<Vec<String>, Failure> {
+    let absolute = |path: &str| match path {
+        "-" => Ok(path.to_owned()),
+        path => std::path::absolute(path).map(|path| path.display().to_string()).map_err(Failure::usage),
+    };
+    let mut kept: Vec<String> = Vec::new();
+    for word in words {
+        let word = word.to_string_lossy().into_owned();
+        let word = match (kept.last().map(String::as_str), word.strip_prefix("--html=")) {
+            (Some("--html"), _) => absolute(&word)?,
+            (_, Some(path)) => format!("--html={}", absolute(path)?),
+            _ => word,
+        };
+        kept.push(word);
+    }
+    Ok(kept)
+}
+
+/// The command that goes on with a grid.
+fn going_on(directory: &Path, context: &Context) -> String {
+    let words = directory.to_string_lossy();
+    format!("assay grid --resume {}{}", shell_word(&words), context.out_words())
+}
+
 /// Plans every cell as it would be measured, on its workers, and writes nothing.
 fn dry_run(args: &GridArgs, asked: &[Asked], context: &Context) -> Result<Outcome, Failure> {
     let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     for cell in asked {
-        context.say(&format!("{} on {} workers", cell.name, cell.workers));
+        context.say(&format!("{} on {}", cell.name, plural(cell.workers.into(), "worker")));
         let how = options(args, &cell.on);
         on::measured(cell.loaded(), (&cell.on, &args.on), true, &how, (&site, context))?;
     }
@@ -239,7 +264,11 @@ fn resume(directory: &Path, now: &GridArgs, context: &Context) -> Result<Outcome
         return Err(bad("its cells are not those that its words ask for".to_owned()));
     }
     let finished = grid.cells.iter().filter(|cell| cell.is_finished()).count();
-    context.say(&format!("{finished} of {} cells are finished", asked.len()));
+    context.say(&format!(
+        "{finished} of {} {} finished",
+        plural(asked.len() as u64, "cell"),
+        if finished == 1 { "is" } else { "are" }
+    ));
     measure(&line.args, asked, grid, directory, context)
 }
 
@@ -254,9 +283,9 @@ fn directory(args: &GridArgs, context: &Context) -> Result<PathBuf, Failure> {
     };
     if directory.join(GRID_FILE).exists() {
         return Err(Failure::usage(format!(
-            "{} holds a grid; --resume {} goes on with it",
+            "{} holds a grid; it goes on with: {}",
             directory.display(),
-            directory.display()
+            going_on(&directory, context)
         )));
     }
     std::fs::create_dir_all(&directory)
@@ -283,11 +312,11 @@ fn measure(
             continue;
         }
         context.say(&format!(
-            "cell {} of {}: {} on {} workers",
+            "cell {} of {}: {} on {}",
             at + 1,
             asked.len(),
             cell.name,
-            cell.workers
+            plural(cell.workers.into(), "worker")
         ));
         outcome = one(args, cell, &mut grid.cells[at], (&site, context));
         keep(&grid, directory)?;
@@ -303,14 +332,13 @@ fn measure(
         }
     }
     show(args, &grid, (directory, &outputs), context)?;
-    let goes_on = format!("assay grid --resume {}", directory.display());
     match lost.map_or(outcome, |why| Err(Failure::Incomplete(why))) {
         Ok(Outcome::Done) => {
             let is_valid = grid.cells.iter().all(|cell| cell.verdict == Some(Verdict::Valid));
             Ok(if args.how.output.require_valid && !is_valid { Outcome::NotValid } else { Outcome::Done })
         }
         other => {
-            context.say(&format!("not finished; {goes_on} goes on"));
+            context.say(&format!("not finished; it goes on with: {}", going_on(directory, context)));
             other
         }
     }

@@ -133,7 +133,7 @@ fn show(run: &Run, args: &JudgeArgs, context: &Context) -> Result<(), Failure> {
     let mut text = terminal::heading(run, style);
     text.push_str(&terminal::answer(run, style));
     text.push_str(&terminal::run_summary(run, style));
-    text.push_str(&shown::findings(run, context.verbose, style));
+    text.push_str(&shown::findings(run, context));
     context.report(&text);
     Ok(())
 }

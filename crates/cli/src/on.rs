@@ -11,6 +11,7 @@ use assay_fleet::launch::vm::{Acceleration, Machines};
 use assay_fleet::worker::{Served, only, serve};
 use assay_fleet::{Fleet, FleetError, Options, Patience, Terms};
 use assay_report::visible;
+use assay_results::event::RunEnd;
 use assay_runner::{Finished, Place, Request, Site, ThisHost, Work};
 use assay_workload::host::HostRanges;
 use assay_workload::job::{Caching, Job, Limits, Phase, PhaseKind};
@@ -42,7 +43,7 @@ pub(crate) struct OnArgs {
     /// Processes of this machine, hosts over the system's ssh, nodes of a Slurm cluster (without a number: of the allocation that
     /// it is started in), virtual machines that libvirt makes for the run, pods of a Kubernetes cluster ('assay kube run --help' says
     /// their options), or workers that something else starts and that join over mutual TLS. They start together, and each does all
-    /// of the plan on its own targets.
+    /// of the plan on its own targets: each has all outstanding I/Os of a job, while a rate is that of all workers together.
     #[arg(long, value_name = "WORKERS")]
     pub(crate) on: Option<String>,
     /// Where workers that join are listened for: an address, and a port after ':' [default: any port of 127.0.0.1]
@@ -375,7 +376,7 @@ pub(crate) fn carry_out(
     let plan = assay_runner::plan(&request, site)?;
     if dry {
         run::print_plan(&plan, &asked.diagnostics, how.common, context);
-        fleet.finish(true);
+        fleet.finish(true, false);
         return Ok(None);
     }
     run::check_outputs(how, &plan)?;
@@ -386,7 +387,7 @@ pub(crate) fn carry_out(
     let terms = Terms { consent, really: allowed.really, watch, run: place.name().to_owned() };
     if let Err(error) = fleet.prepare(&plan, &terms) {
         // What they have made by then goes first.
-        fleet.finish(true);
+        fleet.finish(true, true);
         place.give_up();
         return Err(error.into());
     }
@@ -395,7 +396,7 @@ pub(crate) fn carry_out(
     let plan = Arc::new(plan);
     let finished =
         assay_runner::record_at(place, plan, environment, asked.notes, &mut fleet, site, &mut live)?;
-    fleet.finish(finished.came_to_nothing());
+    fleet.finish(finished.came_to_nothing(), finished.end == RunEnd::Failed);
     Ok(Some(finished))
 }
 
@@ -416,10 +417,14 @@ pub(crate) fn worker(args: &WorkerArgs, context: &Context) -> Result<Outcome, Fa
         None => serve(&mut ThisHost::new(site), only(std::io::stdin(), std::io::stdout()))
             .map_err(Failure::failed)?,
     };
-    Ok(match served {
-        Served::Finished => Outcome::Done,
-        Served::Abandoned => Outcome::Interrupted,
-    })
+    match served {
+        // What starts workers that join looks at how they end. The others' coordinator says itself how its run ended.
+        Served::Failed if args.join.is_some() && !args.pod.is_pod() => {
+            Err(Failure::failed("the run failed; where it was started it is said why"))
+        }
+        Served::Finished | Served::Failed => Ok(Outcome::Done),
+        Served::Abandoned => Ok(Outcome::Interrupted),
+    }
 }
 
 #[cfg(not(feature = "attach"))]

@@ -180,7 +180,7 @@ fn export(
     context: &Context,
 ) -> Result<Outcome, Failure> {
     let directory = store::find(&context.runs_root()?, wanted).map_err(Failure::usage)?;
-    let run = shown::load(wanted, context)?;
+    let run = shown::load_ended(wanted, context)?;
     let file =
         file.map_or_else(|| PathBuf::from(format!("assay-run-{}.tar", directory.id())), Path::to_owned);
     outputs.check("FILE", Some(&file))?;
@@ -221,7 +221,7 @@ fn newest_agreed(yes: bool, context: &Context) -> Result<Option<String>, Failure
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(Failure::usage(format!(
             "'last' is {name} now, and the next run changes that: name it ('assay runs rm {}'), or add --yes",
-            directory.id()
+            context.run_words(directory.id())
         )));
     }
     context.warn(&format!("Remove {}? Type 'yes' to go on:", directory.path().display()));
@@ -272,6 +272,6 @@ fn list(long: bool, tag: Option<&str>, json: bool, context: &Context) -> Result<
         context.out(&format!("no runs{tagged} in {}", root.display()));
         return Ok(Outcome::Done);
     }
-    context.out(&terminal::stored_runs(&entries, long, &context.style));
+    context.out(&terminal::stored_runs(&entries, &context.out_words(), long, &context.style));
     Ok(Outcome::Done)
 }

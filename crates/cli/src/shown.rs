@@ -4,7 +4,7 @@ use std::path::Path;
 
 use assay_conduct::series::assay1;
 use assay_report::quick::Reference;
-use assay_report::{Style, terminal};
+use assay_report::terminal;
 use assay_results::baseline::builtins;
 use assay_results::{Run, baseline, store};
 
@@ -16,6 +16,19 @@ use crate::output::{self, Outputs};
 /// Loads a run by directory or the start of its id.
 pub(crate) fn load(wanted: &str, context: &Context) -> Result<Run, Failure> {
     store::load(&context.runs_root()?, wanted).map_err(Failure::usage)
+}
+
+/// As [`load`], for what is given away: the figures of a run that is still going are not its result.
+pub(crate) fn load_ended(wanted: &str, context: &Context) -> Result<Run, Failure> {
+    let run = load(wanted, context)?;
+    if run.going {
+        return Err(Failure::usage(format!(
+            "run {} is still going; stop it or wait for its end ('assay runs show {}' has its figures so far)",
+            run.id,
+            context.run_words(&run.id)
+        )));
+    }
+    Ok(run)
 }
 
 /// What a table compares with: the baselines asked for, else those that belong to the series.
@@ -62,16 +75,20 @@ pub(crate) fn show_with(run: &Run, references: &[Reference], context: &Context) 
     } else {
         text.push_str(&terminal::quick_table(run, references, style));
     }
-    text.push_str(&findings(run, context.verbose, style));
+    text.push_str(&findings(run, context));
     context.out(text.trim_end());
 }
 
 /// What the checks found: a line for each cause, or all of it where `--verbose` asks for it; an empty line in front.
-pub(crate) fn findings(run: &Run, verbose: bool, style: &Style) -> String {
-    if verbose {
+pub(crate) fn findings(run: &Run, context: &Context) -> String {
+    let style = &context.style;
+    if context.verbose {
         return terminal::findings(&run.findings, style);
     }
-    let how = if run.id.is_empty() { "--verbose".to_owned() } else { format!("'assay check {}'", run.id) };
+    let how = match run.id.is_empty() {
+        true => "--verbose".to_owned(),
+        false => format!("'assay check {}'", context.run_words(&run.id)),
+    };
     let causes = terminal::causes(run, &how, style);
     if causes.is_empty() { causes } else { format!("\n{causes}") }
 }

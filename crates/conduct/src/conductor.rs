@@ -215,9 +215,10 @@ fn lost_words(lost: &[HostId], hosts: &[HostInfo]) -> String {
         None => format!("host {}", id.0),
     };
     let named = lost.iter().take(NAMED_MAX).map(name).collect::<Vec<_>>().join(", ");
+    let workers = if lost.len() == 1 { "worker" } else { "workers" };
     match lost.len().saturating_sub(NAMED_MAX) {
-        0 => format!("lost: {named}"),
-        more => format!("lost: {named} and {more} more"),
+        0 => format!("{workers} lost: {named}"),
+        more => format!("{workers} lost: {named} and {more} more"),
     }
 }
 

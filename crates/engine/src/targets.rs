@@ -436,15 +436,21 @@ pub(crate) fn open_to_ask(path: &Path, flags: i32) -> io::Result<OwnedFd> {
 
 /// What O_DIRECT on `path` must be aligned to, or on a new file there (in it, if it is a directory); `None` where it is not
 /// possible.
-pub fn direct_align(path: &Path) -> Option<u32> {
+///
+/// # Errors
+/// That nothing may be opened or made there at all, with O_DIRECT or without: this tells nothing of O_DIRECT.
+pub fn direct_align(path: &Path) -> io::Result<Option<u32>> {
     match open_to_ask(path, libc::O_DIRECT) {
-        Ok(fd) => dio_align(&fd),
+        Ok(fd) => Ok(dio_align(&fd)),
         // No files without a name here (the kernel's answers, old and new). A file that is there is no such case.
         Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR)) => {
-            let directory = path.ancestors().find(|place| place.is_dir())?;
-            takes_direct_unasked(directory).then_some(PAGE_ALIGN)
+            let directory = path.ancestors().find(|place| place.is_dir());
+            Ok(directory.filter(|directory| takes_direct_unasked(directory)).map(|_| PAGE_ALIGN))
         }
-        Err(_) => None,
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EROFS | libc::EACCES | libc::EPERM)) => {
+            Err(error)
+        }
+        Err(_) => Ok(None),
     }
 }
 
@@ -488,10 +494,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let there = directory.path().join("there");
         std::fs::write(&there, b"x").unwrap();
-        assert_eq!(direct_align(&there), direct_align(&directory.path().join("new")));
-        assert_eq!(direct_align(&there), direct_align(directory.path()));
-        assert_eq!(direct_align(&there), direct_align(&directory.path().join("no/such/directory/yet")));
+        let align = |path: &Path| direct_align(path).unwrap();
+        assert_eq!(align(&there), align(&directory.path().join("new")));
+        assert_eq!(align(&there), align(directory.path()));
+        assert_eq!(align(&there), align(&directory.path().join("no/such/directory/yet")));
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing was made");
-        assert_eq!(direct_align(Path::new("/proc/at/all")), None);
+        assert_eq!(align(Path::new("/proc/at/all")), None);
     }
 }

@@ -286,6 +286,7 @@ fn inventory(workload: &Workload) -> Inventory {
         existing_bytes: 1 << 50,
         direct_align_bytes: Some(1),
         engine_choice: None,
+        direct_refused: None,
     };
     Inventory {
         targets: workload.targets.iter().map(|target| (target.name.clone(), facts(target))).collect(),

@@ -177,6 +177,29 @@ fn check_paths(places: &[Place], workload: &Workload) -> Result<(), FleetError> 
     Ok(())
 }
 
+/// Refuses to share what nobody shares: a file that a launcher gave each worker under a name of its own.
+fn check_shared(places: &[Place], workload: &Workload) -> Result<(), FleetError> {
+    let own = |target: &Target| {
+        let mut paths = places.iter().filter_map(|place| place.host.paths.get(&target.name));
+        let own = paths.clone().count() == places.len() && paths.all(|path| is_numbered(path, &target.path));
+        own.then(|| format!("{}.1", target.path))
+    };
+    let files: Vec<String> = workload.targets.iter().filter_map(own).collect();
+    match files.first().filter(|_| files.len() == workload.targets.len()) {
+        Some(first) => Err(FleetError::Targets(format!(
+            "--share: each of these workers has files of its own ({first}, ..), so that there is nothing to share; it is for devices, and \
+             for volumes that hosts see under one path"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Whether a path is that of a file that a worker has for itself, beside those of others on its machine.
+fn is_numbered(path: &str, of: &str) -> bool {
+    let number = path.strip_prefix(of).and_then(|rest| rest.strip_prefix('.'));
+    number.is_some_and(|number| number.parse::<usize>().is_ok())
+}
+
 impl Fleet {
     /// Starts the workers that `words` choose (`local:8`, `ssh:db1,db2`), and waits until all have answered. `workload` has their hosts
     /// from then on. `share` says how hosts share the ranges of targets that are the same storage.
@@ -210,6 +233,9 @@ impl Fleet {
         launcher.set_up(workload)?;
         let mut places = launcher.places(workload);
         check_paths(&places, workload)?;
+        if share.is_some() {
+            check_shared(&places, workload)?;
+        }
         for place in places.iter_mut().filter(|place| place.directory.as_os_str().is_empty()) {
             place.directory = options.directory.clone().unwrap_or_default();
         }
@@ -398,9 +424,9 @@ impl Fleet {
         self.hosts.first().map_or_else(Environment::default, |host| host.environment.clone())
     }
 
-    /// Ends all workers. `came_to_nothing`: nothing was measured, and what they made for it is removed.
-    pub fn finish(mut self, came_to_nothing: bool) {
-        let finish = Command::Finish { came_to_nothing }.encode();
+    /// Ends all workers. `came_to_nothing`: nothing was measured, and what they made for it is removed; `failed`: the run failed.
+    pub fn finish(mut self, came_to_nothing: bool, failed: bool) {
+        let finish = Command::Finish { came_to_nothing, failed }.encode();
         for worker in self.present() {
             self.links.send_last(worker, finish.clone());
         }

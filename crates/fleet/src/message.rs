@@ -69,6 +69,9 @@ pub enum Command {
     Finish {
         /// Nothing was measured anywhere: what was made for it is removed.
         came_to_nothing: bool,
+        /// The run failed.
+        #[serde(default)]
+        failed: bool,
     },
 }
 

@@ -84,6 +84,8 @@ pub(crate) fn socket_stream(socket: OwnedFd) -> io::Result<Stream> {
 pub enum Served {
     /// The coordinator wanted nothing more.
     Finished,
+    /// The same, and the run failed.
+    Failed,
     /// The coordinator was gone, or the process was told to stop.
     Abandoned,
 }
@@ -104,9 +106,9 @@ pub fn serve(place: &mut dyn Workplace, streams: Streams) -> io::Result<Served> 
     let mut work = Work { place, line: Arc::clone(&line), stop, set_up: None, measured: false };
     let served = loop {
         match commands.recv_timeout(LOOK) {
-            Ok(Command::Finish { came_to_nothing }) => {
+            Ok(Command::Finish { came_to_nothing, failed }) => {
                 work.end(came_to_nothing);
-                break Served::Finished;
+                break if failed { Served::Failed } else { Served::Finished };
             }
             // Nothing waits any more for what is asked for before the end of the stream.
             Ok(_) if line.is_gone() => {}

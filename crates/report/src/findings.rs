@@ -115,13 +115,18 @@ pub(crate) fn verdict_words(run: &Run) -> String {
     let mut parts: Vec<String> = Vec::new();
     if run.verdict == Verdict::Incomplete {
         let going = "the run is still going, and these are its figures so far";
-        let ended = match run.end {
-            _ if run.going => going,
-            Some(RunEnd::Failed) => "the run failed",
-            Some(RunEnd::Completed) => "workers were lost, and the others went on to the end",
-            _ => "the run was stopped before its end",
+        let ended = match (run.end, run.error.as_deref()) {
+            _ if run.going => going.to_owned(),
+            // The first line says what failed; more of it stands with the facts of the run.
+            (Some(RunEnd::Failed), Some(why)) => {
+                let why = why.lines().next().unwrap_or_default();
+                format!("the run failed: {}", why.trim_end_matches('.'))
+            }
+            (Some(RunEnd::Failed), None) => "the run failed".to_owned(),
+            (Some(RunEnd::Completed), _) => "workers were lost, and the others went on to the end".to_owned(),
+            _ => "the run was stopped before its end".to_owned(),
         };
-        parts.push(ended.to_owned());
+        parts.push(ended);
     }
     let of = run.rows.len();
     let valid = run.rows.iter().filter(|row| row.verdict == Verdict::Valid).count();

@@ -113,9 +113,10 @@ pub(crate) fn trimmed(job: &JobResult) -> Option<String> {
     let lost = job.evidence.workers.iter().any(|worker| worker.lost_because.is_some());
     let hosts = if lost { "the hosts that were not lost" } else { "all hosts" };
     Some(format!(
-        "totals are over the {} in which {hosts} measured; {} operations outside it are left out",
+        "totals are over the {} in which {hosts} measured; {} outside it {} left out",
         format::seconds(common.length_ns as f64 / 1e9),
-        format::count(common.trimmed_ios)
+        format::plural(common.trimmed_ios, "operation"),
+        if common.trimmed_ios == 1 { "is" } else { "are" }
     ))
 }
 
@@ -172,6 +173,9 @@ mod tests {
         let words =
             "totals are over the 4.7 s in which all hosts measured; 1,200 operations outside it are left out";
         assert_eq!(trimmed(&job).as_deref(), Some(words));
+        job.evidence.common.as_mut().expect("a window").trimmed_ios = 1;
+        assert!(trimmed(&job).expect("words").ends_with("; 1 operation outside it is left out"));
+        job.evidence.common.as_mut().expect("a window").trimmed_ios = 1200;
         job.evidence.workers[0].lost_because = Some("gone".to_owned());
         let words = trimmed(&job).unwrap();
         assert!(words.contains("in which the hosts that were not lost measured"), "{words}");

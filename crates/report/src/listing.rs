@@ -46,7 +46,9 @@ struct Listed<'a> {
 enum State {
     /// A result.
     Done,
-    /// Events only: the run is still going, or was killed and can be recovered.
+    /// Events only: the run is still going.
+    Going,
+    /// Events only: the run was killed and can be recovered.
     Unfinished,
     /// Something that cannot be read.
     Unreadable,
@@ -63,6 +65,7 @@ impl<'a> Listed<'a> {
     fn of(entry: &'a RunEntry) -> Self {
         let (state, reason) = match &entry.state {
             RunState::Done => (State::Done, None),
+            RunState::Going => (State::Going, None),
             RunState::Unfinished => (State::Unfinished, None),
             RunState::Unreadable(why) => (State::Unreadable, Some(why.as_str())),
         };

@@ -56,7 +56,7 @@ fn verdict(cell: &WorkerCell) -> String {
     if cell.found.is_empty() { word.to_owned() } else { format!("{word}: {}", cell.found.join(", ")) }
 }
 
-/// What the table means, and what the curves show: a sentence each.
+/// What the table means: a sentence each.
 pub(crate) fn remarks(grid: &WorkerGrid) -> Vec<String> {
     let mut remarks = vec![
         "IOPS and MiB/s: all workers together, median of the repetitions; '!': a repetition lies far from the others; spread: highest less \
@@ -83,19 +83,31 @@ pub(crate) fn remarks(grid: &WorkerGrid) -> Vec<String> {
             ));
         }
     }
-    for (name, points) in grid.curves() {
-        let (fewest, most) = (points[0].0, points[points.len() - 1].0);
-        remarks.push(match bend(&points) {
-            Some(workers) => format!(
-                "{name}: bends at {}; each one more brings less than half of what each of the first {fewest} brings",
-                format::plural(u64::from(workers), "worker")
-            ),
-            None => format!("{name}: does not bend between {fewest} and {}", format::plural(u64::from(most), "worker")),
-        });
-    }
     let left = grid.cells.iter().filter(|cell| !cell.is_finished()).count();
     if left > 0 {
-        remarks.push(format!("{left} of {} cells are not finished", grid.cells.len()));
+        let (of, are) =
+            (format::plural(grid.cells.len() as u64, "cell"), if left == 1 { "is" } else { "are" });
+        remarks.push(format!("{left} of {of} {are} not finished"));
     }
     remarks
+}
+
+/// Where the curves bend, and what that means: a sentence each.
+pub(crate) fn bends(grid: &WorkerGrid) -> Vec<String> {
+    let curves = grid.curves();
+    let of = |(name, points): &(&str, Vec<(u32, f64)>)| match bend(points) {
+        Some(workers) => format!("{name}: bends at {}", format::plural(workers.into(), "worker")),
+        None => {
+            let (fewest, most) = (points[0].0, points[points.len() - 1].0);
+            format!("{name}: does not bend between {fewest} and {}", format::plural(most.into(), "worker"))
+        }
+    };
+    let mut bends: Vec<String> = curves.iter().map(of).collect();
+    if !bends.is_empty() {
+        bends.push(
+            "a curve bends where each worker more brings less than half of what each of its first point brings"
+                .to_owned(),
+        );
+    }
+    bends
 }

@@ -72,6 +72,7 @@ fn assumed(target: &Target) -> TargetFacts {
         existing_bytes: if kind == TargetKind::BlockDevice { size } else { 0 },
         direct_align_bytes: Some(512),
         engine_choice: None,
+        direct_refused: None,
     }
 }
 
@@ -116,6 +117,7 @@ fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFac
             existing_bytes: 0,
             direct_align_bytes: Some(512),
             engine_choice: None,
+            direct_refused: None,
         });
     }
     let path = absolute(&target.path, directory)?;
@@ -143,9 +145,22 @@ fn facts(target: &Target, directory: &Path, host: &HostRoot) -> Result<TargetFac
     {
         return Err(wrong(TargetProblem::OtherKind { found: kind, asked }));
     }
-    let direct_align_bytes = direct_align(&path);
+    let (direct_align_bytes, direct_refused) = match direct_align(&path) {
+        Ok(align) => (align, None),
+        Err(error) => (None, Some(refused_words(&path, &error))),
+    };
     let path = path.to_str().ok_or_else(|| wrong(TargetProblem::NotUtf8))?.to_owned();
-    Ok(TargetFacts { path, kind, existing_bytes, direct_align_bytes, engine_choice: None })
+    Ok(TargetFacts { path, kind, existing_bytes, direct_align_bytes, engine_choice: None, direct_refused })
+}
+
+/// Why nothing may be opened at a path, or made in the directory that it would be in.
+fn refused_words(path: &Path, error: &std::io::Error) -> String {
+    match path.ancestors().find(|place| place.is_dir()) {
+        Some(directory) if directory == path || !path.exists() => {
+            format!("cannot make a file in {}: {error}", directory.display())
+        }
+        _ => format!("cannot open {}: {error}", path.display()),
+    }
 }
 
 /// The engine that suits a target: what was chosen before, so that runs stay comparable, else what a trial says. Memory

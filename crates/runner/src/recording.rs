@@ -143,8 +143,9 @@ pub(crate) fn record_in(
     recorder.record(&started);
     let mut recorder = recorder.begun()?;
     let _words = LastWords::prepare(format!(
-        "\nassay: ended by a second signal; what was measured so far is kept in {}; 'assay runs recover {id}' makes a result of it\n",
-        recorder.dir().path().display()
+        "\nassay: ended by a second signal; what was measured so far is kept in {}; 'assay runs recover {id}{}' makes a result of it\n",
+        recorder.dir().path().display(),
+        site.store_words
     ));
     let mut builder = RunBuilder::new();
     builder.feed(&started);

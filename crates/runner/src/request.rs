@@ -130,6 +130,8 @@ pub struct Site {
     pub host: HostRoot,
     /// Where runs are stored; `None`: the request cannot be recorded.
     pub store: Option<PathBuf>,
+    /// What a command that is proposed has to add to find a run there, a blank in front; empty: nothing.
+    pub store_words: String,
     /// Where is remembered which engine suits a storage; `None`: each plan finds out anew.
     pub engine_choices: Option<PathBuf>,
     /// Which Assay this is.

@@ -142,7 +142,7 @@ fn two_hosts_make_one_run() {
 fn a_host_that_is_lost_leaves_the_run_incomplete() {
     let finished = joined(Some(HostId(1)));
     let run = &finished.run;
-    assert_eq!((finished.end, finished.error.as_deref()), (RunEnd::Failed, Some("lost: right")));
+    assert_eq!((finished.end, finished.error.as_deref()), (RunEnd::Failed, Some("worker lost: right")));
     assert_eq!(run.verdict, Verdict::Incomplete);
     let lost = run.findings.iter().find(|finding| finding.id == "lost-worker").expect("the finding");
     assert_eq!(lost.message, "1 of 2 workers lost: right (connection closed)");

@@ -418,6 +418,7 @@ fn inventory(workload: &Workload) -> Inventory {
         existing_bytes: 9 << 40,
         direct_align_bytes: Some(512),
         engine_choice: None,
+        direct_refused: None,
     };
     Inventory {
         targets: workload.targets.iter().map(|t| (t.name.clone(), facts(&t.path))).collect(),

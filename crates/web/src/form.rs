@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
+use axum::body::to_bytes;
+use axum::extract::Request;
 use axum::http::StatusCode;
 
 use crate::app::App;
@@ -19,6 +20,10 @@ pub(crate) const SECRET_FIELD: &str = "form";
 /// The field with the word of a review.
 pub(crate) const REVIEW_FIELD: &str = "review";
 
+/// With a request that a program sent and no page: it has the token instead of the secret of our forms.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OfProgram;
+
 /// What is said of a form without the secret.
 pub(crate) const OTHER_START: &str =
     "the page is of another start of the program: load it again, then send it";
@@ -34,8 +39,10 @@ pub(crate) struct Form(Vec<(String, String)>);
 
 impl Form {
     /// Reads a form.
-    pub(crate) async fn read(body: Body, app: &App) -> Result<Form, (StatusCode, String)> {
-        let read = tokio::time::timeout(FORM_TIME_MAX, to_bytes(body, FORM_BYTES_MAX)).await;
+    pub(crate) async fn read(request: Request, app: &App) -> Result<Form, (StatusCode, String)> {
+        let by_token = request.extensions().get::<OfProgram>().is_some();
+        let body = to_bytes(request.into_body(), FORM_BYTES_MAX);
+        let read = tokio::time::timeout(FORM_TIME_MAX, body).await;
         let bytes = match read {
             Err(_) => {
                 let why = format!("the form did not arrive within {} s", FORM_TIME_MAX.as_secs());
@@ -49,7 +56,7 @@ impl Form {
         };
         let fields = form_urlencoded::parse(&bytes).into_owned().take(FIELDS_MAX).collect();
         let form = Form(fields);
-        if !is_own(form.first(SECRET_FIELD), app) {
+        if !by_token && !is_own(form.first(SECRET_FIELD), app) {
             return Err((StatusCode::FORBIDDEN, OTHER_START.to_owned()));
         }
         Ok(form)

@@ -1,7 +1,8 @@
 //! Who may ask for what: looked at before anything else of a request.
 //!
 //! Pages of others can make a browser send requests to us. A name that an attacker made lead to this machine is no name of ours (`Host`);
-//! a form of another site says so (`Origin`, `Sec-Fetch-Site`), and does not know our secret.
+//! a form of another site says so (`Origin`, `Sec-Fetch-Site`), and does not know our secret. A program that is no browser says
+//! neither, and has the token in a header that no page of another site can set: a browser asks first, and is never answered.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,19 +15,38 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use crate::app::App;
+use crate::form::OfProgram;
 use crate::pages;
 use crate::secret::{Token, same};
 
+/// What a browser says of where a request comes from.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// A wrong token is answered so late.
 const WRONG_TOKEN_WAIT: Duration = Duration::from_millis(300);
 
 /// Refuses what is not ours to answer, and puts the headers on every answer.
-pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+pub(crate) async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let answer = match refusal(&app, &request) {
         Some(refused) => refused.into_response(&app).await,
-        None => next.run(request).await,
+        None => {
+            if is_of_a_program(&app, request.headers()) {
+                request.extensions_mut().insert(OfProgram);
+            }
+            next.run(request).await
+        }
     };
     with_headers(answer, &app)
+}
+
+/// Whether a request is of a program: the right token in its own header, and nothing that a browser says of where a form is from.
+fn is_of_a_program(app: &App, headers: &HeaderMap) -> bool {
+    let knows = || app.token.as_ref().and_then(|token| bearer(headers, token));
+    !is_of_a_page(headers) && knows() == Some(true)
+}
+
+/// Whether a browser sent it: one says with each form where it is from.
+fn is_of_a_page(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::ORIGIN) || headers.contains_key(FETCH_SITE)
 }
 
 /// Why a request is not answered.
@@ -85,9 +105,8 @@ fn refusal(app: &App, request: &Request) -> Option<Refused> {
         if *request.method() != Method::POST {
             return Some(Refused::With(StatusCode::METHOD_NOT_ALLOWED, "pages are read, or forms are sent"));
         }
-        if !is_from_here(headers, host) {
-            let why = "the request comes from a page of another site";
-            return Some(Refused::With(StatusCode::FORBIDDEN, why));
+        if !is_from_here(headers, host) && !is_of_a_program(app, headers) {
+            return Some(not_from_here(headers));
         }
     }
     let open = path == "/login" || path.starts_with("/assets/");
@@ -111,6 +130,18 @@ fn refusal(app: &App, request: &Request) -> Option<Refused> {
     None
 }
 
+/// What is said of a request that changes something and comes neither from a page of ours nor with the token.
+fn not_from_here(headers: &HeaderMap) -> Refused {
+    if is_of_a_page(headers) {
+        return Refused::With(StatusCode::FORBIDDEN, "the request comes from a page of another site");
+    }
+    if headers.contains_key(header::AUTHORIZATION) {
+        return Refused::Token;
+    }
+    let why = "the request comes from no page of this server; a program sends the token as 'Authorization: Bearer TOKEN'";
+    Refused::With(StatusCode::FORBIDDEN, why)
+}
+
 /// Whether a page is a step of what starts or stores something. That of a run's plan looks at its targets.
 fn leads_to_change(path: &str) -> bool {
     path == "/import" || path == "/start" || path.starts_with("/start/")
@@ -120,7 +151,7 @@ fn leads_to_change(path: &str) -> bool {
 fn is_from_here(headers: &HeaderMap, host: &str) -> bool {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let origin = text(header::ORIGIN);
-    let site = text(HeaderName::from_static("sec-fetch-site"));
+    let site = text(FETCH_SITE);
     let same_origin = origin.map(|origin| {
         let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host))
@@ -134,10 +165,16 @@ fn is_from_here(headers: &HeaderMap, host: &str) -> bool {
     }
 }
 
+/// Whether the token in the header is right; `None`: there is none.
+fn bearer(headers: &HeaderMap, token: &Token) -> Option<bool> {
+    let given = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    Some(given.strip_prefix("Bearer ").is_some_and(|word| token.is(word.trim())))
+}
+
 /// Whether a cookie or a header lets somebody in; `None`: there is neither.
 fn credentials(app: &App, headers: &HeaderMap, token: &Token) -> Option<bool> {
-    if let Some(bearer) = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()) {
-        return Some(bearer.strip_prefix("Bearer ").is_some_and(|word| token.is(word.trim())));
+    if let Some(is_right) = bearer(headers, token) {
+        return Some(is_right);
     }
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut own = cookies.flat_map(|line| line.split(';')).filter_map(|cookie| {

@@ -435,7 +435,8 @@ fn entry(run: RunDir, dir: &str, tags: Vec<String>) -> Stored {
         state: match entry.state {
             RunState::Unreadable(why) => format!("cannot be read: {why}"),
             RunState::Done => "cannot be read: its figures are missing".to_owned(),
-            RunState::Unfinished => "unfinished".to_owned(),
+            // Whether it goes on is asked when it is shown: the index would not learn of its end.
+            RunState::Going | RunState::Unfinished => "unfinished".to_owned(),
         },
         tags,
     }

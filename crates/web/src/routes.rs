@@ -277,7 +277,7 @@ async fn tagging(State(app): State<Arc<App>>, Query(pairs): Pairs) -> Response {
 }
 
 async fn tag(State(app): State<Arc<App>>, request: Request) -> Response {
-    let form = match Form::read(request.into_body(), &app).await {
+    let form = match Form::read(request, &app).await {
         Ok(form) => form,
         Err((status, why)) => return pages::error(&app, status, &why).into_response(),
     };
@@ -337,7 +337,7 @@ async fn baselines(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn save_baseline(State(app): State<Arc<App>>, request: Request) -> Response {
-    let form = match Form::read(request.into_body(), &app).await {
+    let form = match Form::read(request, &app).await {
         Ok(form) => form,
         Err((status, why)) => return pages::error(&app, status, &why).into_response(),
     };
@@ -418,7 +418,7 @@ async fn start(State(app): State<Arc<App>>, Query(pairs): Pairs) -> Response {
 }
 
 async fn review(State(app): State<Arc<App>>, request: Request) -> Response {
-    let form = match Form::read(request.into_body(), &app).await {
+    let form = match Form::read(request, &app).await {
         Ok(form) => form,
         Err((status, why)) => return pages::error(&app, status, &why).into_response(),
     };
@@ -438,7 +438,7 @@ async fn review(State(app): State<Arc<App>>, request: Request) -> Response {
 
 /// Starts what was reviewed, and nothing else. What it would do is found out again: it may have changed since.
 async fn begin(State(app): State<Arc<App>>, request: Request) -> Response {
-    let form = match Form::read(request.into_body(), &app).await {
+    let form = match Form::read(request, &app).await {
         Ok(form) => form,
         Err((status, why)) => return pages::error(&app, status, &why).into_response(),
     };
@@ -515,7 +515,7 @@ fn events(app: Arc<App>) -> impl Stream<Item = Result<sse::Event, Infallible>> +
 }
 
 async fn stop(State(app): State<Arc<App>>, request: Request) -> Response {
-    if let Err((status, why)) = Form::read(request.into_body(), &app).await {
+    if let Err((status, why)) = Form::read(request, &app).await {
         return pages::error(&app, status, &why).into_response();
     }
     app.now.stop();
@@ -542,7 +542,7 @@ async fn login(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn enter(State(app): State<Arc<App>>, request: Request) -> Response {
-    let form = match Form::read(request.into_body(), &app).await {
+    let form = match Form::read(request, &app).await {
         Ok(form) => form,
         Err((status, why)) => return pages::error(&app, status, &why).into_response(),
     };

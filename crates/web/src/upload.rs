@@ -8,7 +8,7 @@ use axum::extract::{FromRequest as _, Request};
 use axum::http::StatusCode;
 
 use crate::app::App;
-use crate::form::{SECRET_FIELD, is_own};
+use crate::form::{OfProgram, SECRET_FIELD, is_own};
 
 /// A file is not larger, bytes; `assay import` takes larger ones.
 pub(crate) const FILE_BYTES_MAX: usize = 64 << 20;
@@ -23,7 +23,7 @@ const SECRET_BYTES_MAX: usize = 256;
 
 type Refused = (StatusCode, String);
 
-/// Reads the file of a form whose first field is the secret.
+/// Reads the file of a form whose first field is the secret; a program that sends the token may leave it out.
 pub(crate) async fn read(request: Request, app: &Arc<App>) -> Result<Vec<u8>, Refused> {
     let read = tokio::time::timeout(UPLOAD_TIME_MAX, read_parts(request, app)).await;
     read.unwrap_or_else(|_| {
@@ -33,13 +33,16 @@ pub(crate) async fn read(request: Request, app: &Arc<App>) -> Result<Vec<u8>, Re
 }
 
 async fn read_parts(request: Request, app: &Arc<App>) -> Result<Vec<u8>, Refused> {
+    let by_token = request.extensions().get::<OfProgram>().is_some();
     let mut parts = Multipart::from_request(request, app)
         .await
         .map_err(|why| (StatusCode::BAD_REQUEST, why.body_text()))?;
-    let secret = next(&mut parts, SECRET_FIELD).await?;
-    let secret = content(secret, SECRET_BYTES_MAX).await?;
-    if !std::str::from_utf8(&secret).is_ok_and(|word| is_own(word, app)) {
-        return Err((StatusCode::FORBIDDEN, crate::form::OTHER_START.to_owned()));
+    if !by_token {
+        let secret = next(&mut parts, SECRET_FIELD).await?;
+        let secret = content(secret, SECRET_BYTES_MAX).await?;
+        if !std::str::from_utf8(&secret).is_ok_and(|word| is_own(word, app)) {
+            return Err((StatusCode::FORBIDDEN, crate::form::OTHER_START.to_owned()));
+        }
     }
     // Two at once would take twice the memory.
     let _one = app.uploads.try_acquire().map_err(|_| {

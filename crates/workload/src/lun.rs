@@ -41,6 +41,7 @@ pub fn plan(seed: u64, size_bytes: u64, phases: Vec<Phase>) -> Result<Plan, Reso
         existing_bytes: size_bytes,
         direct_align_bytes: Some(512),
         engine_choice: None,
+        direct_refused: None,
     };
     let inventory = Inventory {
         targets: [(NAME.to_owned(), facts)].into(),

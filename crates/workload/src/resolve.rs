@@ -41,6 +41,9 @@ pub struct TargetFacts {
     pub direct_align_bytes: Option<u32>,
     /// The engine found best here by trial, and why: for one outstanding I/O and for several; `None`: no trial was needed.
     pub engine_choice: Option<[(EngineKind, String); 2]>,
+    /// Why nothing may be opened or made there, where that is why direct I/O could not be looked up.
+    #[serde(default)]
+    pub direct_refused: Option<String>,
 }
 
 /// What is known of this system before planning.
@@ -168,6 +171,16 @@ pub enum ResolveError {
     DirectImpossible {
         /// The job.
         job: String,
+        /// The reason.
+        why: String,
+    },
+    /// Direct I/O was asked for, and nothing may be opened or made where the target is.
+    #[error("job '{job}', target '{target}': {why}")]
+    TargetRefused {
+        /// The job.
+        job: String,
+        /// The target.
+        target: String,
         /// The reason.
         why: String,
     },
@@ -542,10 +555,24 @@ impl Planner<'_> {
         match (self.job.caching, obstacle) {
             (Caching::Buffered, _) | (Caching::Auto, Some(_)) => Ok(false),
             (Caching::Auto | Caching::Direct, None) => Ok(true),
-            (Caching::Direct, Some(why)) => {
-                Err(ResolveError::DirectImpossible { job: self.job.name.clone(), why })
-            }
+            (Caching::Direct, Some(why)) => Err(self
+                .refusal(indices)
+                .unwrap_or_else(|| ResolveError::DirectImpossible { job: self.job.name.clone(), why })),
         }
+    }
+
+    /// That nothing may be opened or made at one of these targets: what they take of direct I/O is not known then.
+    fn refusal(&self, indices: &[u32]) -> Option<ResolveError> {
+        let inventories = self.places.iter().map(|place| place.inventory).chain([self.inventory]);
+        let mut facts = inventories.flat_map(|inventory| {
+            indices.iter().filter_map(|&index| {
+                let name = &self.targets[index as usize].name;
+                Some((name, inventory.targets.get(name)?.direct_refused.as_ref()?))
+            })
+        });
+        let (target, why) = facts.next()?;
+        let (job, target, why) = (self.job.name.clone(), target.clone(), why.clone());
+        Some(ResolveError::TargetRefused { job, target, why })
     }
 
     fn misaligned(&self, slices: &[ThreadSlice], align: u64) -> Option<String> {

@@ -32,6 +32,7 @@ fn plan(job: Job, sizes: &[u64], hosts: &[&str], seed: u64) -> Plan {
             existing_bytes: *size,
             direct_align_bytes: Some(512),
             engine_choice: None,
+            direct_refused: None,
         };
         (name(index), facts)
     };

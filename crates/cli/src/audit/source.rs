@@ -123,6 +123,7 @@ pub(crate) fn planned_for(
             existing_bytes: target.size.map_or(0, |size| size.0),
             direct_align_bytes: Some(1),
             engine_choice: None,
+            direct_refused: None,
         };
         inventory.targets.insert(target.name.clone(), facts);
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use assay_conduct::grid::{Cell, Common};
 use assay_conduct::multiply::{Multiply, multiply, repeat};
+use assay_report::format::plural;
 use assay_workload::content::Payload;
 use assay_workload::host::Host;
 use assay_workload::job::{Phase, PhaseKind};
@@ -74,7 +75,7 @@ pub(super) fn asked(args: &GridArgs) -> Result<Vec<Asked>, Failure> {
     }
     let mut all = Vec::with_capacity(count);
     for workers in workers {
-        let (on, workers) = launched(words, workers)?;
+        let (on, workers) = launched(words, workers, "--workers")?;
         for &targets in targets {
             let common = common(args, targets);
             let mut is_first = true;
@@ -88,23 +89,24 @@ pub(super) fn asked(args: &GridArgs) -> Result<Vec<Asked>, Failure> {
     let mut seen = BTreeSet::new();
     match all.iter().find(|cell| !seen.insert((&cell.name, cell.workers))) {
         Some(twice) => Err(Failure::usage(format!(
-            "{} on {} workers is asked for twice; leave one of the equal values out",
-            twice.name, twice.workers
+            "{} on {} is asked for twice; leave one of the equal values out",
+            twice.name,
+            plural(twice.workers.into(), "worker")
         ))),
         None => Ok(all),
     }
 }
 
-/// The words for a launcher of `workers` workers, and how many those are.
-fn launched(words: &str, workers: Option<u32>) -> Result<(String, u32), Failure> {
+/// The words for a launcher of `workers` workers, and how many those are; `option`: where that number comes from.
+fn launched(words: &str, workers: Option<u32>, option: &str) -> Result<(String, u32), Failure> {
     let (name, rest) = words.split_once(':').map_or((words, None), |(name, rest)| (name, Some(rest)));
     if name == "ssh" {
         let hosts: Vec<String> = hosts(rest.unwrap_or_default())?;
         let number = workers.unwrap_or(hosts.len() as u32);
         if hosts.is_empty() || number as usize > hosts.len() {
             return Err(Failure::usage(format!(
-                "--workers {number}: --on {words} names {} hosts",
-                hosts.len()
+                "{option} {number}: --on {words} names {}",
+                plural(hosts.len() as u64, "host")
             )));
         }
         return Ok((format!("ssh:{}", hosts[..number as usize].join(",")), number));
@@ -128,7 +130,7 @@ fn launched(words: &str, workers: Option<u32>) -> Result<(String, u32), Failure>
     };
     let number = workers.or(most).unwrap_or(1);
     if most.is_some_and(|most| number > most) {
-        return Err(Failure::usage(format!("--workers {number}: --on {words} has fewer")));
+        return Err(Failure::usage(format!("{option} {number}: --on {words} has fewer")));
     }
     let more = more.map_or_else(String::new, |more| format!(",{more}"));
     Ok((format!("{name}:{number}{more}"), number))
@@ -256,7 +258,7 @@ fn groups(args: &GridArgs, words: &str) -> Result<Asked, Failure> {
     }
     all.phases = repeat(vec![phase], args.repeat, None);
     all.name = names.join("+");
-    let (on, workers) = launched(words, Some(all.hosts.len() as u32))?;
+    let (on, workers) = launched(words, Some(all.hosts.len() as u32), "the workers of --group, together")?;
     Ok(Asked { name: all.name.clone(), workers, on, workload: all, directory: args.directory.clone() })
 }
 
@@ -381,5 +383,8 @@ mod tests {
         assert_eq!((seen[0].0, seen[0].1, seen[1].0, seen[1].1), ("g1-j", 2, "g2-j", 1));
         assert_ne!(seen[0].2, seen[1].2);
         assert_eq!(cells[0].name, "2xa+1xa");
+        let few = ["--on", "local:1", "--group", &groups[0]];
+        let why = cells_of(&few).expect_err("too many");
+        assert!(why.contains("--group") && !why.contains("--workers"), "{why}");
     }
 }

@@ -121,6 +121,7 @@ fn plan(prepared: &Prepared, shown: &str, work: &TaggedDirectory, seed: u64) -> 
         existing_bytes: work.existing_bytes(name),
         direct_align_bytes: None,
         engine_choice: None,
+        direct_refused: None,
     };
     let targets = &prepared.workload.targets;
     let inventory = Inventory {

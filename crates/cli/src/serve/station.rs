@@ -200,6 +200,11 @@ impl Station for Here {
         let refused = |error: &dyn std::fmt::Display| StationError::Failed(error.to_string());
         let stored = store::RunDir::open(&root.join(directory)).map_err(|error| refused(&error))?;
         let run = store::load(&root, stored.name()).map_err(|error| refused(&error))?;
+        if run.going {
+            return Err(StationError::Refused(
+                "the run is still going; stop it or wait for its end".to_owned(),
+            ));
+        }
         store::export_run(stored.path(), &run, without_host).map_err(|error| refused(&error))
     }
 }

@@ -81,6 +81,24 @@ fn workers_join_a_run_that_listens_on_the_loopback_only() {
 }
 
 #[test]
+fn a_worker_that_joined_a_run_that_failed_ends_as_one_that_failed() {
+    let world = World::new();
+    let (run, said, words) = waiting(&world, 2, "runtime = \"30s\"");
+    let [lost, other] = ["a", "b"].map(|name| join(&world, &words, name));
+    wait_for("the first intervals", || {
+        let series = world.run_directories().pop().map(|run| run.join("series.bin"));
+        series.is_some_and(|path| fs::metadata(path).is_ok_and(|meta| meta.len() > 4096))
+    });
+    drop(lost);
+    let ended = other.wait_with_output().expect("ended");
+    let text = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(1), "{text}");
+    assert!(text.contains("the run failed"), "{text}");
+    assert_eq!(run.wait_with_output().expect("ended").status.code(), Some(5));
+    drop(said);
+}
+
+#[test]
 fn who_has_no_token_is_refused_and_one_that_ended_is_lost() {
     let world = World::new();
     let (run, said, words) = waiting(&world, 1, "runtime = \"30s\"");

@@ -289,8 +289,19 @@ fn a_run_that_is_going_is_not_said_to_have_been_stopped() {
     let world = World::new();
     let mut child = world.start_measuring();
     let said = world.assay(&["runs", "show", "last"]);
+    let listed = world.assay(&["runs"]);
+    let (page, bundle) = (world.path().join("page.html"), world.path().join("run.tar"));
+    let refused = [
+        world.assay(&["report", "last", "--html", path_text(&page)]),
+        world.assay(&["runs", "export", "last", path_text(&bundle)]),
+    ];
     crate::world::signal(&child, rustix::process::Signal::INT);
     child.wait().expect("ended");
+    assert!(listed.out.contains("still going") && !listed.out.contains("recover"), "{}", listed.out);
+    for said in refused {
+        assert!(said.code == Some(2) && said.err.contains("is still going"), "{}", said.err);
+    }
+    assert!(!page.exists() && !bundle.exists());
     assert!(
         said.out.contains("still going") && !said.out.contains("stopped before"),
         "{} {}",

@@ -158,6 +158,11 @@ fn a_killed_worker_is_named_and_what_was_measured_is_kept() {
     assert!(job(&run)["total"]["ios"].as_u64().is_some_and(|ios| ios > 0));
     let findings = run["findings"].as_array().expect("findings");
     assert!(findings.iter().any(|finding| finding["id"] == "lost-worker"), "{findings:?}");
+    for words in [&["runs", "show", "last"], &["check", "last"][..]] {
+        let said = world.assay(words).ended(0);
+        let verdict = said.out.lines().find(|line| line.contains("Verdict: incomplete")).expect("a verdict");
+        assert!(verdict.contains("the run failed: worker lost: w"), "{verdict}");
+    }
     assert!(!processes.iter().any(|pid| is_alive(*pid)), "nothing is left");
 }
 
@@ -251,6 +256,15 @@ fn a_device_is_read_by_several_workers_of_one_machine_and_written_by_none() {
     // So few I/Os take less time than two workers' starts are apart: what was not at the same time is not in the total.
     let trimmed = job(&run)["evidence"]["common"]["trimmed_ios"].as_u64().expect("a number");
     assert_eq!(job(&run)["total"]["ios"].as_u64().expect("a number") + trimmed, 400);
+}
+
+#[test]
+fn files_that_each_worker_has_for_itself_are_not_shared() {
+    let world = World::new();
+    plan(&world, "ios = 20");
+    let said = run_on(&world, "local:2", &["--share", "divided"]).ended(2);
+    assert!(said.err.contains("--share") && said.err.contains("data.bin.1"), "{}", said.err);
+    assert!(!world.path().join("data.bin.1").exists());
 }
 
 #[test]

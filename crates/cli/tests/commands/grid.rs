@@ -86,6 +86,27 @@ fn a_grid_is_measured_cell_by_cell_and_goes_on_where_it_was_stopped() {
 }
 
 #[test]
+fn what_goes_on_with_a_grid_can_be_pasted_into_a_shell() {
+    let world = World::new();
+    // A file that Assay did not write stops the first cell.
+    let theirs = world.data().join("assay-grid-disk1");
+    fs::write(&theirs, "theirs").expect("written");
+    let data = world.data();
+    let words = ["grid", "--directory", path_text(&data), "--size", "1m", "--runtime", "100ms"];
+    let more = ["--output", "g sp;x", "--out", "my runs", "--html", "page.html", "--buffered"];
+    let said = world.assay(&[&words[..], &more].concat());
+    assert_ne!(said.code, Some(0), "{}", said.err);
+    let out = world.path().join("my runs");
+    let expected = format!("assay grid --resume 'g sp;x' --out '{}'", out.display());
+    assert!(said.err.contains(&expected), "{}", said.err);
+    let stored = json(&fs::read_to_string(world.path().join("g sp;x/grid.json")).expect("stored"));
+    let asked: Vec<&str> =
+        stored["asked"].as_array().expect("words").iter().filter_map(Value::as_str).collect();
+    assert!(asked.contains(&path_text(&world.path().join("page.html"))), "{asked:?}");
+    assert_eq!(fs::read_to_string(&theirs).expect("there"), "theirs");
+}
+
+#[test]
 fn what_cannot_be_measured_is_said_before_anything_is() {
     let world = World::new();
     let said = world.assay(&["grid", "--on", "ssh:a,b", "--workers", "1,3"]).ended(2);

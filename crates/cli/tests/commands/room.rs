@@ -67,6 +67,19 @@ fn a_plan_that_does_not_fit_is_refused_before_the_first_write() {
 }
 
 #[test]
+fn a_read_only_file_system_is_named_as_what_it_is() {
+    let world = World::new();
+    let Some(mounted) = Mounted::tmpfs(&world.path().join("read-only"), "ro,size=8m") else { return };
+    let place = path_text(mounted.path());
+    let file = job(&world, "[rd]\nrw=randread\nbs=4k\nsize=1m\ndirect=1\n");
+    for words in [&["run"][..], &["run", "--on", "local:2"], &["plan"]] {
+        let said = world.assay(&[words, &[&file, "--target", place]].concat());
+        let told = said.err.contains(place) && said.err.contains("Read-only file system");
+        assert!(told && !said.err.contains("direct I/O"), "{words:?}: {}", said.err);
+    }
+}
+
+#[test]
 fn a_plan_says_that_it_does_not_fit() {
     let world = World::new();
     let Some(mounted) = Mounted::on_loop(&world, "ext4", 64) else { return };

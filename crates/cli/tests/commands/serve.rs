@@ -99,13 +99,26 @@ impl Server {
     }
 
     fn post_with(&self, path: &str, headers: &str, form: &str) -> String {
+        self.post_as(path, &format!("{}{headers}", self.bearer()), form)
+    }
+
+    /// A form without the token, unless it is in `headers`.
+    fn post_as(&self, path: &str, headers: &str, form: &str) -> String {
         let (host, length) = (self.address, form.len());
-        let own = self.bearer();
         let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{own}{headers}\
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\
              Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n{form}"
         );
         self.raw(head.as_bytes())
+    }
+
+    /// The cookie that the token in the address leaves.
+    fn cookie(&self) -> String {
+        let path = format!("/?token={}", self.token.as_deref().unwrap_or_default());
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
+        let first = self.raw(head.as_bytes());
+        let cookie = first.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
+        cookie.split(';').next().unwrap_or_default().to_owned()
     }
 
     /// The secret of its forms.
@@ -302,11 +315,16 @@ fn other_sites_start_nothing() {
         "Origin: null\r\n".to_owned(),
         format!("Origin: http://{host}\r\nSec-Fetch-Site: cross-site\r\n"),
         "Sec-Fetch-Site: same-site\r\n".to_owned(),
+        // A browser's cookie alone is none of a program's token.
         String::new(),
     ];
+    let cookie = format!("Cookie: {}\r\n", server.cookie());
     for path in ["/start", "/start/review", "/live/stop", "/tags", "/baselines"] {
         for headers in &foreign {
-            is(&server.post_with(path, headers, &form), 403);
+            is(&server.post_as(path, &format!("{cookie}{headers}"), &form), 403);
+            if !headers.is_empty() {
+                is(&server.post_with(path, headers, &form), 403);
+            }
         }
         // Ours by its headers, without the secret of our pages.
         is(&server.post(path, "directory=/tmp&series=assay-1"), 403);
@@ -375,6 +393,28 @@ fn a_run_is_imported_from_our_own_page_only() {
     let own = format!("Origin: http://{}\r\n", shown.address);
     is(&shown.upload(&own, &good), 403);
     is(&shown.get("/import"), 403);
+}
+
+#[test]
+fn a_program_imports_a_run_with_the_token_alone() {
+    let world = World::new();
+    let file = world.path().join("given.tar");
+    HISTORY.assay(&["runs", "export", "last", path_text(&file)]).ended(0);
+    let form = form_with_file("", &fs::read(&file).expect("a bundle"));
+    let start = form.windows(10).position(|bytes| bytes == b"\r\n--bound\r").expect("the second field");
+    // As curl -F file=@run.tar sends it: the file only.
+    let form = &form[start + 2..];
+    let server = Server::start(&world, &[]);
+    is(&server.upload("Origin: http://evil.example\r\n", form), 403);
+    is(&server.upload("Sec-Fetch-Site: cross-site\r\n", form), 403);
+    let answer = server.upload("", form);
+    is(&answer, 303);
+    assert!(answer.contains("location: /runs/"), "{answer}");
+    // What it starts, it starts as a page showed it.
+    is(&server.post_with("/start", "", "directory=/tmp&series=assay-1&test="), 409);
+    let server = server.stranger();
+    is(&server.upload("", form), 403);
+    is(&server.upload("Authorization: Bearer wrong\r\n", form), 401);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::Signal;
 
 use crate::schema;
-use crate::world::{Said, World, json, signal, wait_for};
+use crate::world::{Said, World, json, path_text, signal, wait_for};
 
 #[test]
 fn a_signal_stops_cleanly_and_keeps_what_was_measured() {
@@ -45,7 +45,8 @@ fn a_second_signal_stops_at_once() {
 #[test]
 fn a_second_signal_says_where_what_was_measured_is_kept() {
     let world = World::new();
-    let child = world.start_measuring();
+    let out = world.runs();
+    let child = world.start_measuring_with(&["--out", path_text(&out)]);
     // Two signals that wait when it goes on are handled before anything else.
     for which in [Signal::STOP, Signal::INT, Signal::TERM, Signal::CONT] {
         signal(&child, which);
@@ -57,6 +58,8 @@ fn a_second_signal_says_where_what_was_measured_is_kept() {
     assert!(line.contains(&format!("is kept in {}", directory.display())), "{}", said.err);
     let id =
         line.split("'assay runs recover ").nth(1).and_then(|rest| rest.split('\'').next()).expect("an id");
+    let (id, place) = id.split_once(' ').expect("an id, and where it is");
+    assert_eq!(place, format!("--out {}", out.display()));
     let recovered = world.assay(&["runs", "recover", id, "--json"]).ended(0);
     assert_eq!(json(&recovered.out)["id"], id);
     assert!(world.assay(&["--help"]).ended(0).out.contains("130 ended at once by a second Ctrl-C"));
@@ -70,6 +73,9 @@ fn a_killed_run_is_recovered_with_its_completed_intervals() {
     child.wait().expect("ended");
     let listed = world.assay(&["runs"]).ended(0);
     assert!(listed.out.contains("unfinished") && listed.out.contains("recover"), "{}", listed.out);
+    // What is proposed finds the run where this one was found.
+    let listed = world.assay(&["runs", "--out", path_text(&world.runs())]).ended(0);
+    assert!(listed.out.contains(&format!(" --out {}' makes", world.runs().display())), "{}", listed.out);
     let said = world.assay(&["runs", "recover", "last", "--json"]).ended(0);
     let run = json(&said.out);
     schema::validate("run-1", &run);

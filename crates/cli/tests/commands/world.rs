@@ -89,9 +89,13 @@ impl World {
 
     /// Starts the same with long windows, and returns when it measures.
     pub(crate) fn start_measuring(&self) -> Started {
+        self.start_measuring_with(&[])
+    }
+
+    pub(crate) fn start_measuring_with(&self, more: &[&str]) -> Started {
         let data = self.data();
         let words = ["quick", path_text(&data), "--test", TEST, "--window", "3s", "--seed", "1"];
-        let mut command = self.command(&words);
+        let mut command = self.command(&[&words, more].concat());
         let child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().expect("the program starts");
         wait_for("the first intervals", || {

@@ -51,6 +51,7 @@ fn planned(phases: Vec<Phase>) -> Arc<Plan> {
         existing_bytes: 0,
         direct_align_bytes: None,
         engine_choice: None,
+        direct_refused: None,
     };
     let inventory = Inventory {
         targets: [("t".to_owned(), facts)].into(),
@@ -157,7 +158,7 @@ fn a_host_that_tells_nothing_is_lost() {
         let mut silent = Silent { hosts, outcome, goes_on: false };
         let mut events = Vec::new();
         let (end, error) = conduct(&plan(2), &mut silent, &mut |event| events.push(event));
-        assert_eq!((end, error.as_deref()), (RunEnd::Failed, Some("lost: right")));
+        assert_eq!((end, error.as_deref()), (RunEnd::Failed, Some("worker lost: right")));
         let lost = |event: &RunEvent| match event {
             RunEvent::Host { host, event: HostEvent::Lost { phase, why } } => {
                 Some((*host, *phase, why.to_string()))
@@ -173,8 +174,8 @@ fn a_host_that_tells_nothing_is_lost() {
 fn of_many_lost_hosts_the_first_are_named() {
     let hosts: Vec<HostInfo> = (0..200).map(|id| host(id, &format!("w{id}"))).collect();
     let lost: Vec<HostId> = hosts[..104].iter().map(|host| host.id).collect();
-    assert_eq!(lost_words(&lost, &hosts), "lost: w0, w1, w2, w3, w4 and 99 more");
-    assert_eq!(lost_words(&lost[..5], &hosts), "lost: w0, w1, w2, w3, w4");
+    assert_eq!(lost_words(&lost, &hosts), "workers lost: w0, w1, w2, w3, w4 and 99 more");
+    assert_eq!(lost_words(&lost[..5], &hosts), "workers lost: w0, w1, w2, w3, w4");
 }
 
 /// An array that serves `capacity` operations a second, and whose mean time follows a single server's.

@@ -37,6 +37,7 @@ fn plan(directory: &std::path::Path, engines: &[EngineKind]) -> Arc<Plan> {
         existing_bytes: 1 << 20,
         direct_align_bytes: None,
         engine_choice: None,
+        direct_refused: None,
     };
     let inventory = Inventory {
         targets: [("t".to_owned(), facts)].into(),

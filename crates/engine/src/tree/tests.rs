@@ -41,6 +41,7 @@ fn plan(root: &Path, kind: PhaseKind, jobs: Vec<Job>) -> Arc<Plan> {
         existing_bytes: 0,
         direct_align_bytes: None,
         engine_choice: None,
+        direct_refused: None,
     };
     let workload = Workload {
         name: "w".into(),

@@ -466,7 +466,14 @@ mod phases {
         };
         let path = path.to_str().unwrap().to_owned();
         let kind = TargetKind::File;
-        let facts = TargetFacts { path, kind, existing_bytes, direct_align_bytes: None, engine_choice: None };
+        let facts = TargetFacts {
+            path,
+            kind,
+            existing_bytes,
+            direct_align_bytes: None,
+            engine_choice: None,
+            direct_refused: None,
+        };
         let inventory = Inventory {
             targets: [("t".to_owned(), facts)].into(),
             engines: ENGINES.to_vec(),

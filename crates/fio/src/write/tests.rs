@@ -331,6 +331,7 @@ fn a_plan_is_written_as_it_was_resolved() {
         existing_bytes: 0,
         direct_align_bytes: None,
         engine_choice: None,
+        direct_refused: None,
     };
     let inventory = Inventory {
         targets: [("f".to_owned(), facts("f")), ("g:h".to_owned(), facts("g:h"))].into(),

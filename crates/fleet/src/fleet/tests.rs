@@ -144,7 +144,7 @@ fn a_connection_that_breaks_is_replaced_and_nothing_is_lost() {
         check_notes(&told);
     }
     let started = Instant::now();
-    fleet.finish(false);
+    fleet.finish(false, false);
     assert!(started.elapsed() < Duration::from_secs(5), "the end of the last connection is no surprise");
 }
 
@@ -234,6 +234,7 @@ fn one_path_on_two_machines_is_two_targets_and_on_one_machine_is_shared() {
         existing_bytes: 1 << 20,
         direct_align_bytes: Some(512),
         engine_choice: None,
+        direct_refused: None,
     };
     let workload = Workload {
         targets: vec![Target { name: "d".to_owned(), path: "/dev/vdb".to_owned(), kind: None, size: None }],
@@ -300,7 +301,14 @@ fn a_target_that_a_worker_does_not_find_is_named_with_its_path() {
     };
     let found = |kind, existing_bytes| {
         let path = "/srv/f".to_owned();
-        let facts = TargetFacts { path, kind, existing_bytes, direct_align_bytes: None, engine_choice: None };
+        let facts = TargetFacts {
+            path,
+            kind,
+            existing_bytes,
+            direct_align_bytes: None,
+            engine_choice: None,
+            direct_refused: None,
+        };
         Inventory { targets: BTreeMap::from([("d".to_owned(), facts)]), ..Inventory::default() }
     };
     let said = |kind, bytes| check_found("h4", &workload, &found(kind, bytes)).map_err(|why| why.to_string());

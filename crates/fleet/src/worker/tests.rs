@@ -159,7 +159,7 @@ fn a_phase_starts_when_it_is_told_and_is_acknowledged_to_its_end() {
     assert!(told.contains(&Told::Event(HostEvent::Started { phase: 0, at_ns: 77 })));
     assert_eq!(notes(&told), (0..100).map(note).collect::<Vec<_>>());
     assert_eq!(told.last(), Some(&Told::Report(Report::Ended { ended: Ended::Done })));
-    pair.command(&Command::Finish { came_to_nothing: false });
+    pair.command(&Command::Finish { came_to_nothing: false, failed: false });
     let started = Instant::now();
     while !pair.worker.is_finished() {
         assert!(started.elapsed() < PATIENCE, "waited too long for the worker's end");

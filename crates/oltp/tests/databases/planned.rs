@@ -48,6 +48,7 @@ fn said(directory: &Path, data: &Path, jobs: Vec<Job>) -> Result<Vec<String>, St
         existing_bytes: 0,
         direct_align_bytes: None,
         engine_choice: None,
+        direct_refused: None,
     };
     let inventory = Inventory { targets: [("database".to_owned(), facts)].into(), ..Inventory::default() };
     let mut plan = resolve::plan(&workload, &inventory, 7).expect("a plan");

@@ -88,6 +88,7 @@ pub(crate) fn plan(prepared: &PreparedRun) -> Plan {
         existing_bytes: 0,
         direct_align_bytes: None,
         engine_choice: None,
+        direct_refused: None,
     };
     let targets = prepared.workload.targets.iter().map(|t| (t.name.clone(), facts(&t.path))).collect();
     let inventory = Inventory { targets, ..Inventory::default() };

@@ -107,7 +107,10 @@ pub fn workers(id: &str, job: &JobResult) -> Option<HeatMap> {
     let axis = time_axis(end_s, "the time in which all measured");
     Some(HeatMap {
         id: id.to_owned(),
-        title: format!("IOPS of each of {} workers over time", known().count()),
+        title: match known().count() {
+            1 => "IOPS of the worker over time".to_owned(),
+            several => format!("IOPS of each of {several} workers over time"),
+        },
         description: format!(
             "Each row is a worker, in their order. The lowest place is {} from {} s on, with {} IOPS.",
             lowest.0.name,

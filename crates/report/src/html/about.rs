@@ -86,7 +86,7 @@ pub(super) fn how_to_read(run: &Run) -> Markup {
         ("cached", "Share of the bytes read that no device delivered. Such a number is the speed of memory."),
         (
             "verdict",
-            "Valid: nothing that was checked speaks against the numbers. Suspect: they may be off by what the warnings state. Invalid: some do not mean what they seem to. Incomplete: the run ended early.",
+            "Valid: nothing that was checked speaks against the numbers. Suspect: they may be off by what the warnings state. Invalid: some do not mean what they seem to. Incomplete: the run ended early or is still going.",
         ),
     ];
     html! {

@@ -1,5 +1,7 @@
 //! The page of a grid over workers.
 
+use std::ops::RangeInclusive;
+
 use assay_results::worker_grid::WorkerGrid;
 use maud::{Markup, html};
 
@@ -7,7 +9,10 @@ use super::table::number;
 use super::{document, figure};
 use crate::charts::tick_name;
 use crate::svg::{Axis, COLOURS, Chart, Line, Scale};
-use crate::worker_grid::{HEADS, place, remarks, row};
+use crate::worker_grid::{HEADS, bends, place, remarks, row};
+
+/// Columns of numbers.
+const NUMBERS: RangeInclusive<usize> = 1..=6;
 
 /// The page: curves over the number of workers, and a row for each cell.
 pub fn worker_grid(grid: &WorkerGrid, title: &str) -> String {
@@ -22,8 +27,8 @@ pub fn worker_grid(grid: &WorkerGrid, title: &str) -> String {
             section #cells {
                 h2 { "Cells" }
                 div .scroll tabindex="0" {
-                    table {
-                        thead { tr { @for head in HEADS { th scope="col" { (head) } } } }
+                    table .rows .cells {
+                        thead { tr { @for (at, head) in HEADS.iter().enumerate() { th scope="col" .n[NUMBERS.contains(&at)] { (head) } } } }
                         tbody { @for cell in &grid.cells { (cells(&row(cell))) } }
                     }
                 }
@@ -38,7 +43,10 @@ fn cells(words: &[String]) -> Markup {
     html! {
         tr {
             @for (at, words) in words.iter().enumerate() {
-                @if at == 0 { th scope="row" { (words) } } @else { (number(HEADS[at], words)) }
+                // Words may take several lines; numbers may not.
+                @if at == 0 { th scope="row" { (words) } }
+                @else if NUMBERS.contains(&at) { (number(HEADS[at], words)) }
+                @else { td data-h=(HEADS[at]) { (words) } }
             }
         }
     }
@@ -61,7 +69,7 @@ fn chart(grid: &WorkerGrid) -> Option<Chart> {
     (!curves.is_empty()).then(|| Chart {
         id: "workers".to_owned(),
         title: "IOPS over workers".to_owned(),
-        description: remarks(grid).split_off(1).join("; "),
+        description: bends(grid).join("; "),
         x,
         y: Axis::new("IOPS", Scale::from_zero(places().map(|(_, iops)| *iops)), tick_name),
         lines: curves.iter().enumerate().map(|(at, (name, points))| line(at, name, points)).collect(),

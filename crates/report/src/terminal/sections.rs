@@ -116,14 +116,16 @@ const GAP: usize = 2;
 /// A name is shortened to so much at least.
 const NAME_MIN: usize = 12;
 
-/// Stored runs in the order given, as [`runs_table`]; what is to be done about some stands below.
-pub fn stored_runs(entries: &[RunEntry], long: bool, style: &Style) -> String {
+/// Stored runs in the order given, as [`runs_table`]; what is to be done about some stands below. `place`: words of a command that say
+/// where they are stored.
+pub fn stored_runs(entries: &[RunEntry], place: &str, long: bool, style: &Style) -> String {
     let mut notes = Vec::new();
     let row = |entry: &RunEntry| {
         let state = match &entry.state {
             RunState::Done => entry.verdict.map_or("", Verdict::word),
+            RunState::Going => "still going",
             RunState::Unfinished => {
-                notes.push(format!("{}: 'assay runs recover {0}' makes a result of it", entry.id));
+                notes.push(format!("{}: 'assay runs recover {0}{place}' makes a result of it", entry.id));
                 "unfinished"
             }
             RunState::Unreadable(why) => {

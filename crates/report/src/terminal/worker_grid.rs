@@ -5,7 +5,7 @@ use assay_results::worker_grid::WorkerGrid;
 use super::paragraph;
 use crate::format;
 use crate::text::{Cell, Column, Hang, Keep, Style, Table, Tone};
-use crate::worker_grid::{HEADS, place, remarks, row};
+use crate::worker_grid::{HEADS, bends, place, remarks, row};
 
 /// Cells of the longest bar.
 const BAR_CELLS: f64 = 40.0;
@@ -48,7 +48,7 @@ pub fn worker_grid(grid: &WorkerGrid, style: &Style) -> String {
         }
     }
     text.push('\n');
-    for words in place(grid).into_iter().chain(remarks(grid)) {
+    for words in place(grid).into_iter().chain(remarks(grid)).chain(bends(grid)) {
         paragraph(&mut text, Tone::Dim, &words, Hang { first: 0, rest: 2 }, style);
     }
     text
@@ -98,7 +98,7 @@ mod tests {
             "!2,090",
             "bends at 2 workers",
             "row 3: repetition 2 reached 700 IOPS",
-            "1 of 4 cells are not finished",
+            "1 of 4 cells is not finished",
             "not measured",
             "5a",
             "host h, started 2026-11-21T10:00:00+00:00 to 2026-11-28T10:00:00+00:00",

@@ -270,7 +270,9 @@ fn file_name_part(text: &str) -> String {
 pub enum RunState {
     /// A summary.
     Done,
-    /// A journal only: it is running, or it was killed and can be recovered.
+    /// A journal only, that a recorder writes to.
+    Going,
+    /// A journal only: it was killed and can be recovered.
     Unfinished,
     /// Something that cannot be read, and why.
     Unreadable(String),
@@ -340,8 +342,11 @@ pub fn entry_of(dir: RunDir) -> RunEntry {
         verdict: None,
         state: RunState::Unfinished,
     };
+    // Asked first: a run that ends meanwhile is done.
+    let going = !path.is_file() && is_going(&entry.dir);
     if !path.is_file() {
         (entry.name, entry.started) = start_of(entry.dir.path()).unzip();
+        entry.state = if going { RunState::Going } else { RunState::Unfinished };
         return entry;
     }
     let brief = open_regular(&path).map_err(|error| error.to_string()).and_then(|mut file| {
@@ -485,6 +490,11 @@ pub fn load(root: &Path, wanted: &str) -> Result<Run, StoreError> {
 /// A run that has only a journal.
 fn made_again(dir: &RunDir) -> Result<Run, StoreError> {
     // Asked first: a run that ends meanwhile is going a moment longer.
-    let going = matches!(dir.lock(), Err(StoreError::Running(_)));
+    let going = is_going(dir);
     Ok(Run { going, ..super::recover(dir.path())? })
+}
+
+/// Whether a recorder writes to a run.
+fn is_going(dir: &RunDir) -> bool {
+    matches!(dir.lock(), Err(StoreError::Running(_)))
 }

@@ -16,6 +16,7 @@ pub(crate) fn site(store: &Path) -> Site {
     Site {
         host: HostRoot::real(),
         store: Some(store.to_owned()),
+        store_words: String::new(),
         engine_choices: None,
         version: AssayVersion { version: "0".to_owned(), commit: None },
         kinds: Kinds::default(),

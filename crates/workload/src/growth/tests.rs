@@ -16,6 +16,7 @@ fn of(jobs: Vec<Job>, kind: TargetKind, existing_bytes: u64) -> Growth {
         existing_bytes,
         direct_align_bytes: None,
         engine_choice: None,
+        direct_refused: None,
     };
     let inventory = Inventory {
         targets: [("f".to_owned(), facts)].into(),

@@ -319,6 +319,7 @@ mod tests {
                 existing_bytes: size_bytes,
                 direct_align_bytes: Some(1),
                 engine_choice: None,
+                direct_refused: None,
             };
             (path, facts)
         };

@@ -11,6 +11,7 @@ fn inventory(engines: &[EngineKind], align: Option<u32>) -> Inventory {
         existing_bytes: 0,
         direct_align_bytes: align,
         engine_choice: None,
+        direct_refused: None,
     };
     Inventory { targets: [("f".to_owned(), facts)].into(), engines: engines.to_vec(), ..Inventory::default() }
 }
@@ -47,6 +48,16 @@ fn direct_by_name_must_be_possible() {
     let job = Job { caching: Caching::Direct, ..random_read(512) };
     let error = super::plan(&workload(job), &inventory(&ALL, Some(4096)), 0).unwrap_err().to_string();
     assert!(error.contains("512") && error.contains("4096") && error.contains("'f'"), "{error}");
+}
+
+#[test]
+fn a_directory_that_may_not_be_written_is_not_taken_for_one_without_direct_io() {
+    let mut facts = inventory(&ALL, None);
+    let why = "cannot make a file in /data: Read-only file system";
+    facts.targets.get_mut("f").unwrap().direct_refused = Some(why.to_owned());
+    let job = Job { caching: Caching::Direct, ..random_read(4096) };
+    let error = super::plan(&workload(job), &facts, 0).unwrap_err().to_string();
+    assert_eq!(error, format!("job 'j', target 'f': {why}"));
 }
 
 #[test]

@@ -132,6 +132,7 @@ mod tests {
             existing_bytes: 0,
             direct_align_bytes: None,
             engine_choice: None,
+            direct_refused: None,
         };
         let named = |name: &str| Target {
             name: name.to_owned(),

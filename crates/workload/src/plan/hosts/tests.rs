@@ -47,6 +47,7 @@ fn planned(workload: &Workload) -> Result<Plan, ResolveError> {
         existing_bytes: 0,
         direct_align_bytes: Some(512),
         engine_choice: None,
+        direct_refused: None,
     };
     let inventory = Inventory {
         targets: workload.targets.iter().map(|target| (target.name.clone(), facts(target))).collect(),
