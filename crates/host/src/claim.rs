@@ -18,7 +18,7 @@ use std::os::fd::{AsRawFd as _, RawFd};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
@@ -31,6 +31,8 @@ use crate::root::HostRoot;
 /// A device is locked for a moment by who looks at it (udev).
 const RETRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(30);
+/// How long the list of other programs' locks is good for.
+const FRESH: Duration = Duration::from_millis(50);
 
 /// What a run does with a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,6 +110,7 @@ impl Drop for Claim {
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
     held: Arc<Mutex<Vec<Claim>>>,
+    others: Arc<Mutex<RecordLocks>>,
 }
 
 impl Claims {
@@ -135,6 +138,11 @@ impl Claims {
     fn lock(&self, root: &HostRoot, path: &Path, place: &Path, access: Access) -> Result<(), InUse> {
         let Some((file, identity)) = open(place) else { return Ok(()) };
         let mut all = self.all();
+        let has = all.iter().any(|claim| claim.identity == identity && claim.access >= access);
+        // Reading harms nobody, whoever locked it.
+        if access == Access::Exclusive && !has {
+            self.others.lock().unwrap_or_else(PoisonError::into_inner).refuse(root, path, &file)?;
+        }
         if let Some(known) = all.iter_mut().find(|claim| claim.identity == identity) {
             if known.access < access {
                 take_lock(root, path, &known.file, identity, access)?;
@@ -174,7 +182,6 @@ fn is_flocked(file: &File) -> bool {
     lock == Err(Errno::WOULDBLOCK)
 }
 
-#[derive(PartialEq, Eq)]
 enum Taken {
     Yes,
     NotReadOnly,
@@ -182,30 +189,6 @@ enum Taken {
 }
 
 fn take_lock(
-    root: &HostRoot,
-    path: &Path,
-    file: &File,
-    identity: (u64, u64),
-    access: Access,
-) -> Result<Taken, InUse> {
-    let taken = take_flock(root, path, file, identity, access)?;
-    // Reading harms nobody, whoever locked it.
-    let mut locked = None;
-    for _ in 0..if access == Access::Exclusive { RETRIES } else { 0 } {
-        locked = locked_by_another(root, file);
-        if locked.is_none() {
-            break;
-        }
-        std::thread::sleep(PAUSE);
-    }
-    let Some(by) = locked else { return Ok(taken) };
-    if taken == Taken::Yes {
-        let _ = rustix::fs::flock(file, FlockOperation::Unlock);
-    }
-    Err(InUse { path: path.to_owned(), by })
-}
-
-fn take_flock(
     root: &HostRoot,
     path: &Path,
     file: &File,
@@ -308,21 +291,58 @@ fn holder(root: &HostRoot, (device, inode): (u64, u64)) -> Option<Holder> {
     described(root, exact.or(found.first())?.pid)
 }
 
-/// Another process that has locked all or a part of an open file, for reading or writing (fcntl(2)).
-pub(crate) fn locked_by_another(root: &HostRoot, file: &File) -> Option<User> {
-    let meta = file.metadata().ok()?;
-    let locks = root.text("/proc/locks")?;
-    let own = i64::from(std::process::id());
-    let found: Vec<_> = listed(&locks)
-        .filter(|lock| matches!(lock.kind, "POSIX" | "OFDLCK") && lock.inode == meta.ino() && lock.pid != own)
-        .collect();
-    if found.is_empty() {
-        return None;
+/// Locks of other processes on all or a part of a file, for reading or writing (fcntl(2)), and when they were listed.
+#[derive(Debug, Default)]
+struct RecordLocks {
+    at: Option<Instant>,
+    /// Device, inode, process.
+    locks: Vec<(String, u64, i64)>,
+}
+
+impl RecordLocks {
+    fn read(root: &HostRoot) -> Self {
+        let own = i64::from(std::process::id());
+        let text = root.text("/proc/locks").unwrap_or_default();
+        let locks = listed(&text).filter(|lock| matches!(lock.kind, "POSIX" | "OFDLCK") && lock.pid != own);
+        let locks = locks.map(|lock| (lock.device.to_owned(), lock.inode, lock.pid)).collect();
+        RecordLocks { at: Some(Instant::now()), locks }
     }
-    let by_stat = listed_device(rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
-    let devices = [Some(by_stat), device_of_mount(root, file)];
-    let lock = found.iter().find(|lock| devices.iter().flatten().any(|device| *device == lock.device))?;
-    Some(User::Locked(described(root, lock.pid)))
+
+    /// Who has locked an open file.
+    fn of(&self, root: &HostRoot, file: &File) -> Option<User> {
+        let meta = file.metadata().ok()?;
+        let found: Vec<_> = self.locks.iter().filter(|(_, inode, _)| *inode == meta.ino()).collect();
+        if found.is_empty() {
+            return None;
+        }
+        let by_stat = listed_device(rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
+        let devices = [Some(by_stat), device_of_mount(root, file)];
+        let lock = found.iter().find(|lock| devices.iter().flatten().any(|device| *device == lock.0))?;
+        Some(User::Locked(described(root, lock.2)))
+    }
+
+    /// Refuses an open file that another process keeps locked.
+    fn refuse(&mut self, root: &HostRoot, path: &Path, file: &File) -> Result<(), InUse> {
+        // The claims of this run are listed, too: with ten thousand targets reading the list for each would take a minute.
+        if self.at.is_none_or(|at| at.elapsed() > FRESH) {
+            *self = Self::read(root);
+        }
+        let mut locked = self.of(root, file);
+        for _ in 1..RETRIES {
+            if locked.is_none() {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            *self = Self::read(root);
+            locked = self.of(root, file);
+        }
+        locked.map_or(Ok(()), |by| Err(InUse { path: path.to_owned(), by }))
+    }
+}
+
+/// Another process that has locked an open file.
+pub(crate) fn locked_by_another(root: &HostRoot, file: &File) -> Option<User> {
+    RecordLocks::read(root).of(root, file)
 }
 
 /// The device of the file system that an open file is on, as its mount says it.

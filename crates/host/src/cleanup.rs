@@ -224,7 +224,7 @@ fn left_file(
     let file = open_file(above, name).ok()?;
     let known = ownership_of(&file, path).ok().filter(|known| *known != Ownership::Foreign)?;
     let removed = || {
-        match removable(&file, known) {
+        match removable(&file, known).and_then(|()| without_signature(&file)) {
             Err(error) if matches!(known, Ownership::Ours | Ownership::Changed) && !is_claimed(&file) => {
                 if !named.iter().any(|named| named == path) {
                     let changed = known == Ownership::Changed;
@@ -498,13 +498,13 @@ fn removable(file: &File, known: Ownership) -> io::Result<()> {
         // One that is being written is not as it was left.
         Ownership::Ours | Ownership::Changed if is_claimed(file) => IN_USE,
         Ownership::Changed => CHANGED,
-        Ownership::Ours => return without_signature(file),
+        Ownership::Ours => return Ok(()),
     };
     Err(io::Error::other(why))
 }
 
 /// Refuses a file of ours that somebody made something of and set its time of change back (`touch -r`). The time of its inode cannot
-/// be set: where it is not of the last write, the content is looked at.
+/// be set: where it is not of the last write, the content is looked at. Not in directories of ours, where databases are Assay's.
 fn without_signature(file: &File) -> io::Result<()> {
     const SEALED_WITHIN_S: i64 = 1;
     let stat = rustix::fs::fstat(file)?;
@@ -602,7 +602,7 @@ mod tests {
     #[test]
     fn a_file_that_something_was_made_of_is_kept_whatever_its_time() {
         let parent = tempfile::tempdir().expect("a directory");
-        let path = made(parent.path(), "assay-run");
+        let path = parent.path();
         let before = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
         for name in ["own", "theirs"] {
             let file = File::create_new(path.join(name)).expect("file");
@@ -612,10 +612,12 @@ mod tests {
         let theirs = File::options().write(true).open(path.join("theirs")).expect("open");
         std::os::unix::fs::FileExt::write_all_at(&theirs, b"XFSB", 0).expect("written");
         theirs.set_modified(before).expect("set back");
-        let report = remove(&path).expect("looked at");
+        let report = at(path, &[]).expect("looked at").remove(0).expect("a report");
         assert_eq!(report.files, 1, "{report:?}");
         let [(kept, why)] = &report.kept[..] else { panic!("{report:?}") };
         assert!(kept.ends_with("theirs") && why.contains("carries a signature of xfs now"), "{why}");
+        let named = at(path, &[path.join("theirs")]).expect("looked at").remove(0).expect("a report");
+        assert_eq!((named.files, named.kept.len()), (1, 0), "{named:?}");
     }
 
     #[test]
