@@ -258,9 +258,18 @@ fn open_with(path: &Path, options: &mut OpenOptions) -> Option<File> {
     options.custom_flags(flags.bits() as i32).open(path).ok()
 }
 
+/// Which call took a lock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LockKind {
+    /// flock(2).
+    Whole,
+    /// fcntl(2), of a process or of an open description.
+    Record,
+}
+
 /// A lock as the kernel lists it: `1: POSIX  ADVISORY  WRITE 1234 fe:00:4711 0 EOF`.
 struct Listed<'a> {
-    kind: &'a str,
+    kind: LockKind,
     /// -1 for a lock of an open description.
     pid: i64,
     device: &'a str,
@@ -274,6 +283,11 @@ fn listed(locks: &str) -> impl Iterator<Item = Listed<'_>> {
         // One that is waited for has an arrow before its kind.
         let (kind, pid, place) = (*words.get(1)?, words.get(4)?, words.get(5)?);
         let (device, inode) = place.rsplit_once(':')?;
+        let kind = match kind {
+            "FLOCK" => LockKind::Whole,
+            "POSIX" | "OFDLCK" => LockKind::Record,
+            _ => return None,
+        };
         Some(Listed { kind, pid: pid.parse().ok()?, device, inode: inode.parse().ok()? })
     })
 }
@@ -285,7 +299,8 @@ fn listed_device(major: u32, minor: u32) -> String {
 /// Who holds the lock. The device is the file system's own, which for some (btrfs, overlayfs) is not the one that stat(2) says.
 fn holder(root: &HostRoot, (device, inode): (u64, u64)) -> Option<Holder> {
     let locks = root.text("/proc/locks")?;
-    let found: Vec<_> = listed(&locks).filter(|lock| lock.kind == "FLOCK" && lock.inode == inode).collect();
+    let found: Vec<_> =
+        listed(&locks).filter(|lock| lock.kind == LockKind::Whole && lock.inode == inode).collect();
     let of_device = listed_device(rustix::fs::major(device), rustix::fs::minor(device));
     let exact = found.iter().find(|lock| lock.device == of_device);
     described(root, exact.or(found.first())?.pid)
@@ -303,7 +318,7 @@ impl RecordLocks {
     fn read(root: &HostRoot) -> Self {
         let own = i64::from(std::process::id());
         let text = root.text("/proc/locks").unwrap_or_default();
-        let locks = listed(&text).filter(|lock| matches!(lock.kind, "POSIX" | "OFDLCK") && lock.pid != own);
+        let locks = listed(&text).filter(|lock| lock.kind == LockKind::Record && lock.pid != own);
         let locks = locks.map(|lock| (lock.device.to_owned(), lock.inode, lock.pid)).collect();
         RecordLocks { at: Some(Instant::now()), locks }
     }
