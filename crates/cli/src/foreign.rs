@@ -85,7 +85,7 @@ impl ForeignArgs {
             }
         }
         let Some(program) = &self.program else { return Ok(()) };
-        let outputs = outputs.replacing(assay_fio::is_former);
+        let outputs = outputs.of_fio();
         let mut begun = self.begun.get().is_some();
         let ios = self.ios.get().map_or(&[][..], Vec::as_slice);
         let mut documents = program.documents(run, &intervals, ios, begun).into_iter();
@@ -106,7 +106,7 @@ impl ForeignArgs {
         outputs.check_directory("--fio-logs", self.fio_logs.as_deref())?;
         outputs.check_directory("--vdbench", self.vdbench.as_deref())?;
         let Some(program) = &self.program else { return Ok(()) };
-        let mut outputs = outputs.replacing(assay_fio::is_former);
+        let mut outputs = outputs.of_fio();
         program.paths().iter().try_for_each(|(option, path)| outputs.check(option, Some(path)))
     }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
-use assay_host::output::{self, IsFormer, IsOfKind, OutputError, OutputFile, OutputLocation};
+use assay_host::output::{self, IsOfKind, OutputError, OutputFile, OutputLocation};
 use assay_report::visible_lines;
 use assay_results::store;
 
@@ -34,6 +34,18 @@ fn is_table(head: &[u8]) -> bool {
 /// Whether a file begins as JSON.
 fn is_document(head: &[u8]) -> bool {
     head.trim_ascii_start().starts_with(b"{")
+}
+
+/// Whether a file begins as a report of fio may, and not as a log.
+fn is_fio_report(head: &[u8]) -> bool {
+    let end = head.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let is_log = end > 0 && assay_fio::is_former(assay_fio::LOG, &mut &head[..end]);
+    is_document(head) || is_table(head) && !is_log
+}
+
+/// Whether a file begins as a log of fio may, compressed or not.
+fn is_fio_log(head: &[u8]) -> bool {
+    !(is_document(head) || store::is_bundle(head) || head.starts_with(b"PK") || head.starts_with(b"<"))
 }
 
 /// What a command writes, and what it must not write over.
@@ -72,9 +84,11 @@ impl Outputs {
         self
     }
 
-    /// The same where files that are what `former` says may be replaced, too.
-    pub(crate) fn replacing(&self, former: IsFormer) -> Self {
-        Outputs { rules: self.rules.replacing(former), on_stdout: self.on_stdout.clone() }
+    /// The same in the place of fio: what it wrote for an option may be replaced, too, and of Assay's own files those of that kind.
+    pub(crate) fn of_fio(&self) -> Self {
+        let rules = self.rules.replacing(assay_fio::is_former);
+        let rules = rules.of_kind(assay_fio::OUTPUT, is_fio_report).of_kind(assay_fio::LOG, is_fio_log);
+        Outputs { rules, on_stdout: self.on_stdout.clone() }
     }
 
     /// Notes files that the command reads or works on.

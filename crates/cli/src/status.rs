@@ -43,7 +43,7 @@ impl Status {
     pub(crate) fn new(live: Live, program: Option<&Program>, outputs: &Outputs, begun: &Begun) -> Self {
         let reports = program.and_then(|program| {
             let interim = program.interim()?;
-            let outputs = outputs.replacing(assay_fio::is_former);
+            let outputs = outputs.of_fio();
             let (program, begun) = (Box::new(program.clone()), Arc::clone(begun));
             Some(Reports { program, interim, outputs, begun, since: Instant::now() })
         });

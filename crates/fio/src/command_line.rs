@@ -24,7 +24,7 @@ use super::reporting::{self, Reporting};
 use super::settings::Settings;
 use super::substitute::System;
 use super::table;
-use super::text::{Part, ReportForm, ReportForms, TerseVersion};
+use super::text::{LOG, OUTPUT, Part, ReportForm, ReportForms, TerseVersion};
 
 /// What a command line asks fio to do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,9 +60,6 @@ pub enum Eta {
 
 /// The shortest time between reports, milliseconds: more often there is nothing new to report.
 const STATUS_MS_MIN: u64 = 100;
-
-/// What stands for the options that ask for logs.
-const LOG: &str = "the log";
 
 /// What the options of the program fio ask for.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -107,7 +104,7 @@ impl Program {
         let of_jobs = self.reporting.log_names().into_iter();
         let of_all = self.bandwidth_log.iter().flat_map(|prefix| aggregate_names(prefix));
         let logs = of_jobs.chain(of_all).map(|name| (LOG, PathBuf::from(name)));
-        self.report_path().map(|path| ("--output", path)).into_iter().chain(logs).collect()
+        self.report_path().map(|path| (OUTPUT, path)).into_iter().chain(logs).collect()
     }
 
     /// What makes reports while a run goes on; `None`: none are asked for.
@@ -139,7 +136,7 @@ impl Program {
         let report = self.report_path();
         let seeds = if self.shows_seeds && !begun { seeds(&run.plan) } else { String::new() };
         let text = || seeds + &self.report.part(run, intervals, &self.reporting, part);
-        let report = report.map(|path| ("--output", path, text()));
+        let report = report.map(|path| (OUTPUT, path, text()));
         let of_jobs = fio_logs_asked(run, intervals, ios, &self.reporting);
         let of_all = self.bandwidth_log.iter().flat_map(|prefix| aggregate_logs(run, intervals, prefix));
         let logs = of_jobs.into_iter().chain(of_all).map(|(name, text)| (LOG, PathBuf::from(name), text));

@@ -78,7 +78,7 @@ pub use reporting::Reporting;
 pub use resolved::ResolvedJob;
 pub use settings::{OptionFate, OptionLine};
 pub use substitute::System;
-pub use text::{FioReport, ReportForm, ReportForms, TerseVersion, is_former};
+pub use text::{FioReport, LOG, OUTPUT, ReportForm, ReportForms, TerseVersion, is_former};
 pub use write::{write, write_plan};
 
 /// Reads a job file. `name` is what positions say; `loader` gives included files and environment variables.

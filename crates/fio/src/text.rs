@@ -14,7 +14,7 @@ mod terse;
 
 use assay_results::{Interval, Run, Verdict};
 
-pub use former::is_former;
+pub use former::{LOG, OUTPUT, is_former};
 pub use report::FioReport;
 pub use terse::TerseVersion;
 

@@ -220,6 +220,8 @@ fn result_files_of_a_script_may_be_written_again_and_no_others() {
     assert_eq!(text(&world, "mine_bw.1.log"), "2024, 1, 2, 3\nprecious\n");
     put(&world, "mine_bw.1.log", "1000, 1, 0, 4096, 0\n");
     fio(&world, &with(&["--write_bw_log=mine"], &READ)).ended(0);
+    let said = fio(&world, &with(&["--output=mine_bw.1.log"], &READ)).ended(2);
+    assert!(said.err.contains("mine_bw.1.log"), "{}", said.err);
     put(&world, "result", "my diary");
     let before = entries(&world.runs());
     let said = fio(&world, &words).ended(2);

@@ -9,6 +9,11 @@ use serde::de::IgnoredAny;
 
 use crate::bins::FIO_BINS;
 
+/// What the option of the report is called where its file is written.
+pub const OUTPUT: &str = "--output";
+/// What those of logs are called there.
+pub const LOG: &str = "the log";
+
 /// A larger report is none: it is read whole.
 const REPORT_BYTES_MAX: u64 = 64 << 20;
 /// A larger log is none: all its lines are looked at.
@@ -16,11 +21,11 @@ const LOG_BYTES_MAX: u64 = 1 << 30;
 /// The longest line of a log: all buckets of a histogram, and room.
 const LINE_BYTES_MAX: u64 = 1 << 16;
 
-/// Whether a file is of the kind that `option` writes: of `--output` a report of fio, of any other a log; or empty. A script had
+/// Whether a file is of the kind that `option` writes: of [`OUTPUT`] a report of fio, of any other a log; or empty. A script had
 /// fio write it before, and has Assay write it now.
 pub fn is_former(option: &str, file: &mut dyn BufRead) -> bool {
     let known = match option {
-        "--output" => is_report(file),
+        OUTPUT => is_report(file),
         _ => is_log(file),
     };
     known.unwrap_or(false)
@@ -214,12 +219,12 @@ mod tests {
         ];
         reports.extend(lines.map(|(version, fields)| terse(version, fields) + "\n"));
         for report in &reports {
-            assert!(is("--output", report), "{report}");
-            assert!(report.is_empty() || !is("write_bw_log", report), "{report}");
+            assert!(is(OUTPUT, report), "{report}");
+            assert!(report.is_empty() || !is(LOG, report), "{report}");
         }
         for report in &reports[1..] {
-            assert!(!is("--output", &format!("{report}my notes\n")), "{report}");
-            assert!(!is("--output", &format!("my notes\n{report}")), "{report}");
+            assert!(!is(OUTPUT, &format!("{report}my notes\n")), "{report}");
+            assert!(!is(OUTPUT, &format!("my notes\n{report}")), "{report}");
         }
         for other in [
             "[global]\nrw=write\n",
@@ -235,9 +240,9 @@ mod tests {
             "\n\n",
             "\u{0}\u{1}",
         ] {
-            assert!(!is("--output", other), "{other}");
+            assert!(!is(OUTPUT, other), "{other}");
         }
-        assert!(!is_former("--output", &mut &b"\xff\xfe"[..]));
+        assert!(!is_former(OUTPUT, &mut &b"\xff\xfe"[..]));
     }
 
     #[test]
@@ -251,12 +256,9 @@ mod tests {
             "1000, 2048, 4000, 1, 0, 0\n2000, 1, 1, 0, 0, 0\n",
             &histogram,
         ] {
-            assert!(is("write_bw_log", log), "{log}");
-            assert!(log.is_empty() || !is("--output", log), "{log}");
-            assert!(
-                !is("write_bw_log", &format!("{log}precious\n"))
-                    && !is("write_bw_log", &format!("precious\n{log}"))
-            );
+            assert!(is(LOG, log), "{log}");
+            assert!(log.is_empty() || !is(OUTPUT, log), "{log}");
+            assert!(!is(LOG, &format!("{log}precious\n")) && !is(LOG, &format!("precious\n{log}")));
         }
         for other in [
             "2024, 1, 2, 3\nprecious\n",
@@ -268,7 +270,7 @@ mod tests {
             "1000, 2048, 0, 4096\n\n",
             "1000, 1, 4000, 0, 0\n2000, 4000, 1, 0, 7\n",
         ] {
-            assert!(!is("write_bw_log", other), "{other}");
+            assert!(!is(LOG, other), "{other}");
         }
     }
 }
