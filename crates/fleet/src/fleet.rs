@@ -177,7 +177,7 @@ fn check_paths(places: &[Place], workload: &Workload) -> Result<(), FleetError> 
     Ok(())
 }
 
-/// Refuses to share what nobody shares: a file that a launcher gave each worker under a name of its own.
+/// Refuses to share files that a launcher gave each worker under a name of its own.
 fn check_shared(places: &[Place], workload: &Workload) -> Result<(), FleetError> {
     let own = |target: &Target| {
         let mut paths = places.iter().filter_map(|place| place.host.paths.get(&target.name));

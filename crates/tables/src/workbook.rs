@@ -78,6 +78,7 @@ fn summary(sheet: &mut Worksheet, run: &Run, styles: &Styles, tests: usize) -> R
     sheet.set_name("Summary")?;
     printed(sheet, 1);
     let mut out = Writer::new(sheet, styles);
+    out.widths(&[36.0, 10.0, 14.0, 9.0, 14.0, 14.0, 6.0, 18.0, 48.0, 60.0])?;
     out.title(&run.name)?;
     out.row(&[Cell::Text("verdict"), Cell::Text(run.verdict.word())])?;
     for words in assay_report::answer_words(run).iter().filter(|words| !words.is_empty()) {
@@ -125,7 +126,6 @@ fn summary(sheet: &mut Worksheet, run: &Run, styles: &Styles, tests: usize) -> R
         ])?;
     }
     let last = out.next_row().saturating_sub(1);
-    out.widths(&[36.0, 10.0, 14.0, 9.0, 14.0, 14.0, 6.0, 18.0, 48.0, 60.0])?;
     if !run.rows.is_empty() {
         bars(sheet, (first, last))?;
     }
@@ -378,6 +378,7 @@ fn findings(sheet: &mut Worksheet, findings: &[Finding], styles: &Styles) -> Res
     sheet.set_name("Findings")?;
     printed(sheet, 1);
     let mut out = Writer::new(sheet, styles);
+    out.widths(&[24.0, 10.0, 24.0, 7.0, 16.0, 80.0, 40.0, 60.0])?;
     out.title("Findings")?;
     out.heads(&["id", "severity", "phase", "repeat", "job", "message", "possible bias", "advice"])?;
     for one in findings {
@@ -392,7 +393,7 @@ fn findings(sheet: &mut Worksheet, findings: &[Finding], styles: &Styles) -> Res
             Cell::Long(&one.advice),
         ])?;
     }
-    out.widths(&[24.0, 10.0, 24.0, 7.0, 16.0, 80.0, 40.0, 60.0])
+    Ok(())
 }
 
 fn severity(severity: FindingSeverity) -> &'static str {

@@ -5,6 +5,11 @@ use rust_xlsxwriter::{Format, FormatAlign, FormatBorder, Worksheet, XlsxError};
 /// A text of a cell holds at most as many characters.
 const TEXT_MAX: usize = 32_767;
 
+/// Points of a line of text.
+const LINE_HEIGHT: f64 = 15.0;
+/// The part of a line that words fill before the next one does not fit.
+const LINE_FILLED: f64 = 0.85;
+
 /// A value; texts are never taken for formulas.
 #[derive(Clone, Copy)]
 pub(super) enum Cell<'t> {
@@ -43,11 +48,13 @@ pub(super) struct Writer<'s> {
     sheet: &'s mut Worksheet,
     styles: &'s Styles,
     row: u32,
+    /// Of columns, in characters, as far as they were said.
+    widths: Vec<f64>,
 }
 
 impl<'s> Writer<'s> {
     pub(super) fn new(sheet: &'s mut Worksheet, styles: &'s Styles) -> Self {
-        Writer { sheet, styles, row: 0 }
+        Writer { sheet, styles, row: 0, widths: Vec::new() }
     }
 
     /// Index of the row that is written next.
@@ -86,16 +93,30 @@ impl<'s> Writer<'s> {
                 _ => {}
             }
         }
+        // Not every program makes room for the lines of a text by itself.
+        let lines =
+            cells.iter().zip(&self.widths).map(|(cell, width)| lines(cell, *width)).max().unwrap_or(1);
+        if lines > 1 {
+            self.sheet.set_row_height(self.row, f64::from(lines) * LINE_HEIGHT)?;
+        }
         self.row += 1;
         Ok(())
     }
 
+    /// Of columns, in characters; before the rows, whose height depends on them.
     pub(super) fn widths(&mut self, widths: &[f64]) -> Result<(), XlsxError> {
         for (column, width) in (0..).zip(widths) {
             self.sheet.set_column_width(column, *width)?;
         }
+        self.widths = widths.to_vec();
         Ok(())
     }
+}
+
+/// How many lines a cell takes in a column of this width.
+fn lines(cell: &Cell<'_>, width: f64) -> u32 {
+    let Cell::Long(text) = cell else { return 1 };
+    (text.chars().count() as f64 / (width * LINE_FILLED)).ceil().clamp(1.0, 20.0) as u32
 }
 
 /// Cut to what a cell holds, without characters that XML cannot have.
