@@ -53,7 +53,6 @@ pub(crate) struct PodArgs {
     pub(crate) drop_caches: Option<PathBuf>,
 }
 
-#[cfg(feature = "attach")]
 impl PodArgs {
     /// Whether it is a pod that has volumes to look at.
     pub(crate) fn is_pod(&self) -> bool {
