@@ -39,7 +39,7 @@ const FRESH: Duration = Duration::from_millis(50);
 pub enum Access {
     /// It reads: others may read as well.
     Shared,
-    /// It writes: nobody else may use it.
+    /// It writes: it must be the only user.
     Exclusive,
 }
 
@@ -139,7 +139,7 @@ impl Claims {
         let Some((file, identity)) = open(place) else { return Ok(()) };
         let mut all = self.all();
         let has = all.iter().any(|claim| claim.identity == identity && claim.access >= access);
-        // Reading harms nobody, whoever locked it.
+        // Reading changes nothing, whatever process holds the lock.
         if access == Access::Exclusive && !has {
             self.others.lock().unwrap_or_else(PoisonError::into_inner).refuse(root, path, &file)?;
         }
@@ -169,7 +169,7 @@ impl Claims {
     }
 }
 
-/// Whether somebody has claimed or locked an open file, whatever for; `false` where that cannot be told.
+/// Whether any process has claimed or locked an open file, whatever for; `false` where that cannot be told.
 pub(crate) fn is_claimed(file: &File) -> bool {
     is_flocked(file) || locked_by_another(&HostRoot::real(), file).is_some()
 }
@@ -208,7 +208,7 @@ fn take_lock(
         }
     }
     let holder = holder(root, identity);
-    // Reading harms nobody: what another program locked for itself is read all the same.
+    // Reading changes nothing: what another process locked for itself is read all the same.
     if access == Access::Shared && holder.as_ref().is_some_and(|holder| !is_ours(root, holder)) {
         return Ok(Taken::Never);
     }

@@ -503,7 +503,7 @@ fn removable(file: &File, known: Ownership) -> io::Result<()> {
     Err(io::Error::other(why))
 }
 
-/// Refuses a file of ours that somebody made something of and set its time of change back (`touch -r`). The time of its inode cannot
+/// Refuses a file of ours in which another program made a file system or the like, and whose time of change was set back (`touch -r`). The time of its inode cannot
 /// be set: where it is not of the last write, the content is looked at. Not in directories of ours, where databases are Assay's.
 fn without_signature(file: &File) -> io::Result<()> {
     const SEALED_WITHIN_S: i64 = 1;

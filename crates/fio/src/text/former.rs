@@ -1,6 +1,6 @@
 //! Files that fio wrote, or Assay in its place: what a script may have written again.
 //!
-//! A file is replaced only if all of it is what fio writes: a table of numbers or notes around a pasted report are somebody's work.
+//! A file is replaced only if all of it is what fio writes: a table of numbers or notes around a pasted report are the user's work.
 
 use std::io::{self, BufRead, Read as _};
 
@@ -113,7 +113,7 @@ fn is_report(file: &mut dyn BufRead) -> io::Result<bool> {
     Ok(reports > 0 || text.is_empty())
 }
 
-/// What a document has at its top. Whatever else is in it, somebody added.
+/// What a document has at its top. Anything else in it was added by hand.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only whether it is there is asked")]
