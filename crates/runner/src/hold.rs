@@ -35,6 +35,8 @@ pub struct Holding {
     pub named: Arc<Mutex<Held>>,
     /// Where the names are that jobs use.
     pub places: NamedPlaces,
+    /// By target, see [`ends_bytes`].
+    ends_bytes: BTreeMap<u32, u64>,
     writing: Vec<Writing>,
     /// Files that are laid out and then only read.
     laying_out: Arc<Mutex<Vec<Writing>>>,
@@ -57,13 +59,14 @@ impl Holding {
         LaidOut::new(move || laying_out.lock().unwrap_or_else(PoisonError::into_inner).clear())
     }
 
-    /// Marks a file of ours as being written, by a phase that writes nothing behind `end_bytes` of it.
-    fn mark(&mut self, permit: &Permit, file: &Arc<File>, done: Use, end_bytes: u64) -> Result<(), String> {
+    /// Marks a file of ours as being written, by a phase that writes nothing behind its end there.
+    fn mark(&mut self, permit: &Permit, file: &Arc<File>, done: Use, target: u32) -> Result<(), String> {
         let named = permit.kind() == PermitKind::NamedFile;
         if !named && permit.kind() != PermitKind::OwnFile {
             return Ok(());
         }
         let path = permit.path();
+        let end_bytes = self.ends_bytes.get(&target).copied().unwrap_or(u64::MAX);
         let known = |writing: &Writing| writing.is_of(file);
         if let Some(writing) = self.writing.iter_mut().find(|writing| known(writing)) {
             writing.up_to(end_bytes);
@@ -93,16 +96,18 @@ impl Holding {
     }
 }
 
-/// Where a phase writes to a target at most, and what is laid out of it.
-fn end_bytes(plan: &Plan, phase: usize, target: u32) -> u64 {
-    let planned = &plan.targets[target as usize];
-    let ends = plan.phases[phase].jobs.iter().flat_map(|job| {
-        let sites = job.slices.iter().flat_map(|slice| &slice.sites).filter(|site| site.target == target);
-        sites.map(|site| {
-            job.layout_end(site, planned).max(site.offset_bytes.saturating_add(site.length_bytes))
-        })
-    });
-    ends.fold(planned.size_bytes, u64::max)
+/// Where a phase writes to each of its targets at most, and what is laid out of them.
+fn ends_bytes(plan: &Plan, phase: usize) -> BTreeMap<u32, u64> {
+    let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
+    for job in &plan.phases[phase].jobs {
+        for site in job.slices.iter().flat_map(|slice| &slice.sites) {
+            let target = &plan.targets[site.target as usize];
+            let end = job.layout_end(site, target).max(site.offset_bytes.saturating_add(site.length_bytes));
+            let known = ends.entry(site.target).or_insert(target.size_bytes);
+            *known = end.max(*known);
+        }
+    }
+    ends
 }
 
 fn is_unmarked(file: &File, path: &Path) -> bool {
@@ -116,6 +121,7 @@ fn is_unmarked(file: &File, path: &Path) -> bool {
 pub fn hold(plan: &Plan, phase: usize, permits: &Permits, host: &HostRoot) -> Result<Holding, String> {
     let mut holding = Holding::default();
     as_many_files_as_allowed();
+    holding.ends_bytes = ends_bytes(plan, phase);
     for (index, done) in used(plan, phase) {
         let written = done > Use::Reads;
         let path = &plan.targets[index as usize].path;
@@ -129,7 +135,7 @@ pub fn hold(plan: &Plan, phase: usize, permits: &Permits, host: &HostRoot) -> Re
         let file = Arc::new(open_again(host, permit).map_err(|refusal| refusal.to_string())?);
         if written {
             holding
-                .mark(permit, &file, done, end_bytes(plan, phase, index))
+                .mark(permit, &file, done, index)
                 .map_err(|refused| cut_short(plan, phase, index, &file).unwrap_or(refused))?;
         }
         holding.held.insert(index, file);
@@ -174,7 +180,7 @@ fn hold_names(
         let short = file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() < target.size_bytes);
         if short && permit.kind() != PermitKind::Reading {
             not_in_a_loop(host, permit).map_err(|refusal| refusal.to_string())?;
-            holding.mark(permit, &file, Use::LaysOut, end_bytes(plan, phase, index))?;
+            holding.mark(permit, &file, Use::LaysOut, index)?;
             let mut named = holding.named.lock().unwrap_or_else(PoisonError::into_inner);
             named.insert(index, file);
         }
