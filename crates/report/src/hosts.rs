@@ -90,10 +90,7 @@ pub(crate) fn left_out(all: usize, job: &JobResult) -> String {
 
 /// Operations a second of each host, by name; `None`: not known.
 pub(crate) fn iops(job: &JobResult) -> Vec<(&str, Option<f64>)> {
-    let of = |worker: &assay_results::evidence::WorkerReport| {
-        (worker.measured_ns > 0).then(|| worker.ios as f64 * 1e9 / worker.measured_ns as f64)
-    };
-    job.evidence.workers.iter().map(|worker| (worker.name.as_str(), of(worker))).collect()
+    job.evidence.workers.iter().map(|worker| (worker.name.as_str(), worker.iops())).collect()
 }
 
 /// `+300 ms ± 2 ms`; empty for the first, and where it is not known.

@@ -9,7 +9,7 @@ mod curve;
 mod heat;
 mod scale;
 
-pub use bars::{Mark, range_plot, ratio_bar, share_bar, sparkline, strip, strip_words};
+pub use bars::{Bar, Bars, Mark, range_plot, ratio_bar, share_bar, sparkline, strip, strip_words};
 pub use chart::{Axis, Chart, Line};
 pub(crate) use curve::summary_points;
 pub use curve::{density, percentile_points, percentile_ticks, percentile_x};

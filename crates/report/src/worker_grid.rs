@@ -1,12 +1,16 @@
 //! Grids over workers in words: a row for each cell, and where the curve bends.
 
-use assay_results::worker_grid::{WorkerCell, WorkerGrid, bend};
+use assay_results::stats::median;
+use assay_results::worker_grid::{CellRepeat, WorkerCell, WorkerGrid, bend};
 
 use crate::format;
 
 /// The columns.
 pub(crate) const HEADS: [&str; 9] =
     ["workload of each worker", "workers", "IOPS", "spread", "MiB/s", "p95", "p99", "verdict", "run"];
+
+/// Workers that a remark names at most.
+const NAMED_MAX: usize = 5;
 
 /// Where and when its cells were measured.
 pub(crate) fn place(grid: &WorkerGrid) -> Option<String> {
@@ -41,7 +45,7 @@ pub(crate) fn row(cell: &WorkerCell) -> Vec<String> {
 }
 
 /// The repetition in the middle, of an even number the lower one: percentiles have no mean.
-fn middle(cell: &WorkerCell) -> Option<&assay_results::worker_grid::CellRepeat> {
+fn middle(cell: &WorkerCell) -> Option<&CellRepeat> {
     let mut order: Vec<_> = cell.repeats.iter().collect();
     order.sort_by(|one, other| one.iops.total_cmp(&other.iops));
     order.get(order.len().saturating_sub(1) / 2).copied()
@@ -54,6 +58,42 @@ fn verdict(cell: &WorkerCell) -> String {
         return format!("{word}: no rate met {goal}");
     }
     if cell.found.is_empty() { word.to_owned() } else { format!("{word}: {}", cell.found.join(", ")) }
+}
+
+/// How far the repetitions of each cell lie apart, of several cells those that lie farthest.
+pub(crate) fn spread_words(grid: &WorkerGrid) -> String {
+    let spreads = grid.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, cell, cell.spread()?)));
+    let Some((at, cell, spread)) = spreads.max_by(|one, other| one.2.total_cmp(&other.2)) else {
+        return "The line is the median.".to_owned();
+    };
+    let iops = || cell.repeats.iter().map(|repeat| repeat.iops);
+    let (low, high) = (iops().fold(f64::MAX, f64::min), iops().fold(f64::MIN, f64::max));
+    let (low, high) = (format::iops(low), format::iops(high));
+    let middle = cell.iops().map_or_else(|| format::NOTHING.to_owned(), format::iops);
+    let of = if grid.cells.len() == 1 { String::new() } else { format!(" of row {}, the largest", at + 1) };
+    format!("Median {middle} (line), {low} to {high}: spread{of} {}.", format::percent(spread))
+}
+
+/// Which workers of a repetition differ from the others.
+fn outlier_workers(repeat: &CellRepeat) -> Option<String> {
+    let marked: Vec<String> = repeat
+        .workers
+        .iter()
+        .filter(|worker| worker.is_outlier)
+        .map(|worker| {
+            format!("{} ({} IOPS)", worker.name, worker.iops.map_or(format::NOTHING.to_owned(), format::iops))
+        })
+        .collect();
+    let middle = median(&repeat.workers.iter().filter_map(|worker| worker.iops).collect::<Vec<_>>())?;
+    let named = marked[..marked.len().min(NAMED_MAX)].join(", ");
+    let more = match marked.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let differ = if marked.len() == 1 { "differs" } else { "differ" };
+    (!marked.is_empty()).then(|| {
+        format!("{named}{more} {differ} from the other workers (median {} IOPS)", format::iops(middle))
+    })
 }
 
 /// What the table means: a sentence each.
@@ -74,13 +114,12 @@ pub(crate) fn remarks(grid: &WorkerGrid) -> Vec<String> {
         ));
     }
     for (at, cell) in grid.cells.iter().enumerate() {
-        for (number, repeat) in cell.repeats.iter().enumerate().filter(|(_, repeat)| repeat.is_outlier) {
-            remarks.push(format!(
-                "row {}: repetition {} reached {} IOPS, far from the others",
-                at + 1,
-                number + 1,
-                format::iops(repeat.iops)
-            ));
+        for (number, repeat) in cell.repeats.iter().enumerate() {
+            let place = format!("row {}, repetition {}", at + 1, number + 1);
+            if repeat.is_outlier {
+                remarks.push(format!("{place}: {} IOPS, far from the others", format::iops(repeat.iops)));
+            }
+            remarks.extend(outlier_workers(repeat).map(|words| format!("{place}: {words}")));
         }
     }
     let left = grid.cells.iter().filter(|cell| !cell.is_finished()).count();

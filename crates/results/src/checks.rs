@@ -48,6 +48,7 @@ mod working_set_fits_cache;
 
 pub(crate) use contradictory_figures::ID as CONTRADICTORY;
 pub use draft::iops_low;
+pub use outlier_worker::outlier_workers;
 pub(crate) use short_run::COMMAND_ENDED;
 pub(crate) use too_few_samples::{NOTHING_SEEN, TARGET_NOT_OPENED, TARGET_UNSEEN};
 

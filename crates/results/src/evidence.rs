@@ -140,6 +140,13 @@ pub struct WorkerReport {
     pub over_time: Option<IopsOverTime>,
 }
 
+impl WorkerReport {
+    /// Operations a second over its own measured part; `None`: it measured nothing.
+    pub fn iops(&self) -> Option<f64> {
+        (self.measured_ns > 0).then(|| self.ios as f64 * 1e9 / self.measured_ns as f64)
+    }
+}
+
 /// Completion latency of one worker in brief, nanoseconds. Percentiles of several are those of the merged distribution, which the job has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

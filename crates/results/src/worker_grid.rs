@@ -3,6 +3,7 @@
 use assay_workload::PhaseKind;
 use serde::{Deserialize, Serialize};
 
+use crate::checks;
 use crate::run::{FindingSeverity, PhaseResult, Run, Verdict};
 use crate::search;
 use crate::stats::{median, outliers};
@@ -69,6 +70,20 @@ pub struct CellRepeat {
     pub p99_ns: Option<u64>,
     /// It lies far from the others.
     pub is_outlier: bool,
+    /// What each worker did, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<CellWorker>,
+}
+
+/// One worker in one repetition.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CellWorker {
+    /// Its name: the host, the pod, `w0`.
+    pub name: String,
+    /// Operations a second over its own measured part, all its jobs; `None`: it measured nothing.
+    pub iops: Option<f64>,
+    /// It was found to differ from the others, in its rate or in its tail.
+    pub is_outlier: bool,
 }
 
 impl WorkerCell {
@@ -126,10 +141,13 @@ impl WorkerCell {
             }
         }
         self.goal = search::answers(run).first().map(|answer| answer.find.to_string());
-        let counts = |phase: &&PhaseResult| {
+        let counts = |phase: &PhaseResult| {
             phase.kind == PhaseKind::Measure && (self.goal.is_none() || search::is_answer(phase))
         };
-        self.repeats = run.phases.iter().filter(counts).map(repeat_of).collect();
+        self.repeats = (0..run.phases.len())
+            .filter(|at| counts(&run.phases[*at]))
+            .map(|at| repeat_of(run, at))
+            .collect();
         let iops: Vec<f64> = self.repeats.iter().map(|repeat| repeat.iops).collect();
         let Some(median) = median(&iops) else { return };
         let flagged = outliers(&iops, RESOLUTION_SHARE * median).map(|report| report.flagged);
@@ -143,7 +161,8 @@ fn is_grave(severity: FindingSeverity) -> bool {
     matches!(severity, FindingSeverity::Warning | FindingSeverity::Invalid)
 }
 
-fn repeat_of(phase: &PhaseResult) -> CellRepeat {
+fn repeat_of(run: &Run, at: usize) -> CellRepeat {
+    let phase = &run.phases[at];
     let totals = || phase.jobs.iter().map(|job| &job.total);
     let only = match &phase.jobs[..] {
         [job] => Some(&job.total.completion_ns),
@@ -155,7 +174,27 @@ fn repeat_of(phase: &PhaseResult) -> CellRepeat {
         p95_ns: only.and_then(|latency| latency.p95),
         p99_ns: only.and_then(|latency| latency.p99),
         is_outlier: false,
+        workers: workers_of(run, at),
     }
+}
+
+/// What each of several workers did in a phase, in the order in which its jobs name them.
+fn workers_of(run: &Run, at: usize) -> Vec<CellWorker> {
+    let mut workers: Vec<CellWorker> = Vec::new();
+    for (job_at, job) in run.phases[at].jobs.iter().enumerate() {
+        let outliers = checks::outlier_workers(run, at, job_at);
+        for worker in &job.evidence.workers {
+            let (iops, is_outlier) = (worker.iops(), outliers.contains(&worker.name.as_str()));
+            match workers.iter_mut().find(|known| known.name == worker.name) {
+                Some(known) => {
+                    known.iops = known.iops.zip(iops).map(|(one, other)| one + other).or(known.iops).or(iops);
+                    known.is_outlier |= is_outlier;
+                }
+                None => workers.push(CellWorker { name: worker.name.clone(), iops, is_outlier }),
+            }
+        }
+    }
+    if workers.len() > 1 { workers } else { Vec::new() }
 }
 
 impl WorkerGrid {
@@ -190,7 +229,7 @@ pub fn bend(points: &[(u32, f64)]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks;
+    use crate::evidence::WorkerReport;
     use crate::fixture::repeated;
 
     fn cell(workers: u32, iops: &[f64]) -> WorkerCell {
@@ -210,6 +249,32 @@ mod tests {
         assert!(cell.spread().is_some_and(|spread| (spread - 0.61).abs() < 1e-9), "{:?}", cell.spread());
         // A repetition that was disturbed does not make the whole suspect.
         assert_eq!((cell.verdict, &cell.found[..]), (Some(Verdict::Valid), &[][..]));
+    }
+
+    #[test]
+    fn each_worker_of_each_repetition_is_kept_and_the_one_that_differs_is_marked() {
+        let mut run = repeated(&[1000.0, 1010.0]);
+        for (phase, last) in run.phases.iter_mut().zip([250, 60]) {
+            let worker = |(at, ios): (usize, u64)| WorkerReport {
+                name: format!("w{at}"),
+                ios,
+                measured_ns: 1_000_000_000,
+                ..WorkerReport::default()
+            };
+            phase.jobs[0].evidence.workers =
+                [250, 252, 249, 251, 250, last].into_iter().enumerate().map(worker).collect();
+        }
+        checks::judge(&mut run);
+        let mut cell = WorkerCell::new("assay-1vmdk", 6);
+        cell.take(&run);
+        let marked = |repeat: &CellRepeat| -> Vec<(String, Option<f64>)> {
+            let marked = repeat.workers.iter().filter(|worker| worker.is_outlier);
+            marked.map(|worker| (worker.name.clone(), worker.iops)).collect()
+        };
+        assert_eq!(cell.repeats.iter().map(|repeat| repeat.workers.len()).collect::<Vec<_>>(), [6, 6]);
+        assert_eq!(marked(&cell.repeats[0]), []);
+        assert_eq!(marked(&cell.repeats[1]), [("w5".to_owned(), Some(60.0))]);
+        assert_eq!(cell.found, ["outlier-worker"]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! A run phase by phase.
 
 use assay_results::Run;
-use assay_results::run::{Finding, JobResult, PhaseResult};
+use assay_results::checks::outlier_workers;
+use assay_results::run::{JobResult, PhaseResult};
 use assay_workload::PhaseKind;
 use maud::{Markup, html};
 
@@ -253,23 +254,12 @@ fn job_part(run: &Run, phase: &PhaseResult, (index, place): (usize, usize), job:
             @if job.name != phase.name { h4 { (job.name) } }
             (conditions_line(&conditions::of_job(job)))
             (operations(job))
-            (hosts_of(phase, job, &format!("p{index}-j{place}"), &outliers(run, index, place)))
+            (hosts_of(phase, job, &format!("p{index}-j{place}"), &outlier_workers(run, index, place)))
             @for remark in conditions::remarks(job) { p .remark { (remark) } }
             (data_errors(job))
             p .dim { (conditions::instrument(job)) }
         }
     }
-}
-
-/// Workers of a job that a check found to differ from the others.
-fn outliers(run: &Run, phase: usize, job: usize) -> Vec<&str> {
-    let at = format!("/phases/{phase}/jobs/{job}");
-    let here = |finding: &&Finding| {
-        finding.id == "outlier-worker" && finding.evidence.get("at").and_then(|at| at.as_str()) == Some(&at)
-    };
-    let named =
-        run.findings.iter().filter(here).filter_map(|finding| finding.evidence.get("workers")?.as_array());
-    named.flatten().filter_map(|name| name.as_str()).collect()
 }
 
 /// Every error of the data that was kept, with the bytes expected and found.

@@ -4,7 +4,7 @@ use assay_results::run::{JobResult, LatencySummary, OpResult, PhaseResult, Row};
 use maud::{Markup, html};
 
 use super::heat_figure;
-use crate::svg::{strip, strip_words};
+use crate::svg::{Bar, Bars, strip, strip_words};
 use crate::{charts, conditions, format, hosts};
 
 /// A cell of numbers under a head.
@@ -38,7 +38,7 @@ pub(super) fn hosts_of(phase: &PhaseResult, job: &JobResult, id: &str, outliers:
     let over_time = charts::worker_map(&format!("{id}-workers"), job);
     let pictures = html! {
         div .figures {
-            @if rows.len() > HOSTS_SHOWN_MAX { (strip_figure(&hosts::iops(job), outliers)) }
+            @if rows.len() > HOSTS_SHOWN_MAX { (strip_of(job, outliers)) }
             @if let Some(map) = &over_time { (heat_figure(map)) }
         }
     };
@@ -53,16 +53,23 @@ pub(super) fn hosts_of(phase: &PhaseResult, job: &JobResult, id: &str, outliers:
     }
 }
 
-fn strip_figure(iops: &[(&str, Option<f64>)], outliers: &[&str]) -> Markup {
+fn strip_of(job: &JobResult, outliers: &[&str]) -> Markup {
+    let iops = hosts::iops(job);
+    let bars = iops.iter().map(|(name, value)| Bar { name, value: *value, is_hot: outliers.contains(name) });
+    let title = format!("IOPS of each of {} workers, in their order", iops.len());
+    let hot = (!outliers.is_empty()).then(|| format!("differs from the others: {}", outliers.join(", ")));
+    strip_figure(&title, &[Bars { name: "", bars: bars.collect() }], &strip_words(&iops), hot.as_deref())
+}
+
+/// Bars with the words that sum them up, and with what the marked ones are, where there are any.
+pub(super) fn strip_figure(title: &str, groups: &[Bars<'_>], words: &str, hot: Option<&str>) -> Markup {
     html! {
         figure {
-            p .figure-title { "IOPS of each of " (iops.len()) " workers, in their order" }
-            (strip(iops, outliers))
+            p .figure-title { (title) }
+            (strip(groups, words))
             figcaption {
-                @if !outliers.is_empty() {
-                    ul .legend { li { span .swatch .hot {} "differs from the others: " (outliers.join(", ")) } }
-                }
-                p { (strip_words(iops)) }
+                @if let Some(hot) = hot { ul .legend { li { span .swatch .hot {} (hot) } } }
+                p { (words) }
             }
         }
     }

@@ -2,17 +2,20 @@
 
 use std::ops::RangeInclusive;
 
-use assay_results::worker_grid::WorkerGrid;
+use assay_results::worker_grid::{CellRepeat, WorkerCell, WorkerGrid};
 use maud::{Markup, html};
 
-use super::table::number;
+use super::table::{number, strip_figure};
 use super::{document, figure};
 use crate::charts::tick_name;
-use crate::svg::{Axis, COLOURS, Chart, Line, Scale};
-use crate::worker_grid::{HEADS, bends, place, remarks, row};
+use crate::format::{self, plural};
+use crate::svg::{Axis, Bar, Bars, COLOURS, Chart, Line, Scale};
+use crate::worker_grid::{HEADS, bends, place, remarks, row, spread_words};
 
 /// Columns of numbers.
 const NUMBERS: RangeInclusive<usize> = 1..=6;
+/// Of more cells the pictures of their workers stand behind a line.
+const CELLS_OPEN_MAX: usize = 3;
 
 /// The page: curves over the number of workers, and a row for each cell.
 pub fn worker_grid(grid: &WorkerGrid, title: &str) -> String {
@@ -24,6 +27,7 @@ pub fn worker_grid(grid: &WorkerGrid, title: &str) -> String {
         }
         main {
             @if let Some(chart) = chart(grid) { section #curve { h2 { "IOPS over workers" } (figure(&chart)) } }
+            (repetitions(grid))
             section #cells {
                 h2 { "Cells" }
                 div .scroll tabindex="0" {
@@ -76,4 +80,107 @@ fn chart(grid: &WorkerGrid) -> Option<Chart> {
         hints: Vec::new(),
         marks: Vec::new(),
     })
+}
+
+/// What each repetition reached, and each worker in it, side by side.
+fn repetitions(grid: &WorkerGrid) -> Markup {
+    let cells = || grid.cells.iter().enumerate().filter(|(_, cell)| !cell.repeats.is_empty());
+    let is_repeated = cells().any(|(_, cell)| cell.repeats.len() > 1);
+    let workers: Vec<Markup> = cells().filter_map(|(at, cell)| workers_figure(at, cell, grid)).collect();
+    html! {
+        @if is_repeated || !workers.is_empty() {
+            section #repetitions {
+                h2 { @if is_repeated { "Repetitions" } @else { "Workers" } }
+                div .figures {
+                    @if is_repeated { (totals_figure(grid)) }
+                    @if workers.len() <= CELLS_OPEN_MAX { @for figure in &workers { (figure) } }
+                }
+                @if workers.len() > CELLS_OPEN_MAX {
+                    details { summary { "Each worker of " (plural(workers.len() as u64, "cell")) }
+                        div .figures { @for figure in &workers { (figure) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Names of the repetitions of a cell.
+fn numbers(cell: &WorkerCell) -> Vec<String> {
+    (1..=cell.repeats.len()).map(|number| number.to_string()).collect()
+}
+
+/// A bar for each repetition, those of a cell together.
+fn totals_figure(grid: &WorkerGrid) -> Markup {
+    let is_alone = grid.cells.len() == 1;
+    let names: Vec<(String, Vec<String>)> = (1..)
+        .zip(&grid.cells)
+        .map(|(row, cell)| (if is_alone { String::new() } else { format!("row {row}") }, numbers(cell)))
+        .collect();
+    let groups: Vec<Bars<'_>> =
+        grid.cells.iter().zip(&names).map(|(cell, (name, numbers))| totals_of(cell, name, numbers)).collect();
+    let hot = grid.cells.iter().flat_map(|cell| &cell.repeats).any(|repeat| repeat.is_outlier);
+    strip_figure(
+        "IOPS of each repetition, all workers together",
+        &groups,
+        &spread_words(grid),
+        hot.then_some("far from the others of its row"),
+    )
+}
+
+fn totals_of<'a>(cell: &WorkerCell, name: &'a str, numbers: &'a [String]) -> Bars<'a> {
+    let repeats = cell.repeats.iter().zip(numbers);
+    let bars = repeats
+        .map(|(repeat, name)| Bar { name, value: Some(repeat.iops), is_hot: repeat.is_outlier })
+        .collect();
+    Bars { name, bars }
+}
+
+fn workers_of<'a>(repeat: &'a CellRepeat, name: &'a str) -> Bars<'a> {
+    let bars = repeat
+        .workers
+        .iter()
+        .map(|worker| Bar { name: &worker.name, value: worker.iops, is_hot: worker.is_outlier })
+        .collect();
+    Bars { name, bars }
+}
+
+/// The workers of a cell in each of its repetitions; `None`: there is one, or they are not known.
+fn workers_figure(at: usize, cell: &WorkerCell, grid: &WorkerGrid) -> Option<Markup> {
+    let most = cell.repeats.iter().map(|repeat| repeat.workers.len()).max().filter(|most| *most > 1)?;
+    let names: Vec<String> = match cell.repeats.len() {
+        1 => vec![String::new()],
+        _ => numbers(cell).iter().map(|number| format!("repetition {number}")).collect(),
+    };
+    let groups: Vec<Bars<'_>> =
+        cell.repeats.iter().zip(&names).map(|(repeat, name)| workers_of(repeat, name)).collect();
+    let title = match grid.cells.len() {
+        1 => format!("IOPS of each of {most} workers"),
+        _ => format!("IOPS of each of {most} workers, row {}", at + 1),
+    };
+    let mut hot: Vec<&str> = Vec::new();
+    for worker in cell.repeats.iter().flat_map(|repeat| &repeat.workers).filter(|worker| worker.is_outlier) {
+        if !hot.contains(&worker.name.as_str()) {
+            hot.push(&worker.name);
+        }
+    }
+    let hot = (!hot.is_empty()).then(|| format!("differs from the others: {}", hot.join(", ")));
+    Some(strip_figure(&title, &groups, &ends_words(&groups), hot.as_deref()))
+}
+
+/// The lowest and the highest of all bars.
+fn ends_words(groups: &[Bars<'_>]) -> String {
+    let known = || {
+        groups
+            .iter()
+            .flat_map(|group| group.bars.iter().filter_map(|bar| Some((group.name, bar.name, bar.value?))))
+    };
+    let of = |end: Option<(&str, &str, f64)>| match end {
+        None => format::NOTHING.to_owned(),
+        Some(("", name, iops)) => format!("{name} with {}", format::iops(iops)),
+        Some((group, name, iops)) => format!("{name} in {group} with {}", format::iops(iops)),
+    };
+    let (low, high) =
+        (known().min_by(|a, b| a.2.total_cmp(&b.2)), known().max_by(|a, b| a.2.total_cmp(&b.2)));
+    format!("Lowest: {}; highest: {}; lines: medians.", of(low), of(high))
 }

@@ -112,41 +112,75 @@ pub fn sparkline(values: &[f64], title: &str) -> Markup {
     }
 }
 
-/// A bar a value from left to right, from 0, with a line at their median: which of many differ is seen at once. Those of `marked`
-/// have a colour of their own.
-pub fn strip(values: &[(&str, Option<f64>)], marked: &[&str]) -> Markup {
+/// One bar of a [`strip`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bar<'a> {
+    /// What it is of.
+    pub name: &'a str,
+    /// How high it is; `None`: not known.
+    pub value: Option<f64>,
+    /// It has a colour of its own: it was found to differ.
+    pub is_hot: bool,
+}
+
+/// Bars of a [`strip`] that stand together, with a line at their median.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bars<'a> {
+    /// Written below them; empty: nothing is.
+    pub name: &'a str,
+    /// From left to right.
+    pub bars: Vec<Bar<'a>>,
+}
+
+/// IOPS as bars from left to right, from 0: which of many differ is seen at once.
+pub fn strip(groups: &[Bars<'_>], title: &str) -> Markup {
     const LENGTH: f64 = 480.0;
     const LEFT: f64 = 58.0;
     const RIGHT: f64 = 8.0;
     const TOP: f64 = 18.0;
     const FLOOR: f64 = 176.0;
-    let known: Vec<f64> = values.iter().filter_map(|value| value.1).collect();
-    let middle = median(&known).unwrap_or(0.0);
-    let scale = Scale::from_zero(known.iter().copied());
-    let wide = (LENGTH - LEFT - RIGHT) / values.len().max(1) as f64;
+    let values = || groups.iter().flat_map(|group| group.bars.iter().filter_map(|bar| bar.value));
+    let scale = Scale::from_zero(values());
+    let places: usize = groups.iter().map(|group| group.bars.len() + 1).sum();
+    let wide = (LENGTH - LEFT - RIGHT) / places.saturating_sub(1).max(1) as f64;
     let y_of = |value: f64| FLOOR - scale.place(value) * (FLOOR - TOP);
-    let named_every = values.len().div_ceil(STRIP_NAMES_MAX).max(1);
+    let starts = groups.iter().scan(0, |at, group| Some(std::mem::replace(at, *at + group.bars.len() + 1)));
+    let starts: Vec<f64> = starts.map(|at| LEFT + at as f64 * wide).collect();
+    let are_named = groups.iter().any(|group| !group.name.is_empty());
+    let height = FLOOR + if are_named { 38.0 } else { 24.0 };
     html! {
-        svg .chart viewBox={ "0 0 " (px(LENGTH)) " " (px(FLOOR + 24.0)) } role="img" {
-            title { (strip_words(values)) }
+        svg .chart viewBox={ "0 0 " (px(LENGTH)) " " (px(height)) } role="img" {
+            title { (title) }
             @for tick in scale.ticks() {
                 line .grid x1=(px(LEFT)) x2=(px(LENGTH - RIGHT)) y1=(px(y_of(tick))) y2=(px(y_of(tick))) {}
                 text .tick x=(px(LEFT - 6.0)) y=(px(y_of(tick) + 3.5)) text-anchor="end" { (format::significant(tick)) }
             }
             text .label x="2" y="10" { "IOPS" }
-            @for (index, (name, value)) in values.iter().enumerate() {
-                @let (x, y) = (LEFT + index as f64 * wide, y_of(value.unwrap_or(0.0)));
-                rect class=(if marked.contains(name) { "bar hot" } else { "bar s0" }) x=(px(x)) width=(px((wide * 0.85).max(0.5)))
-                    y=(px(y)) height=(px(FLOOR - y)) { title { (name) ": " (value.map_or_else(|| format::NOTHING.to_owned(), format::significant)) } }
-                @if index % named_every == 0 { text .tick x=(px(x)) y=(px(FLOOR + 15.0)) { (name) } }
+            @for (group, start) in groups.iter().zip(&starts) {
+                @let end = start + group.bars.len() as f64 * wide;
+                @let named_every = named_every(group, wide);
+                @for (index, bar) in group.bars.iter().enumerate() {
+                    @let (x, y) = (start + index as f64 * wide, y_of(bar.value.unwrap_or(0.0)));
+                    rect class=(if bar.is_hot { "bar hot" } else { "bar s0" }) x=(px(x)) width=(px((wide * 0.85).max(0.5)))
+                        y=(px(y)) height=(px(FLOOR - y)) { title { (bar.name) ": " (bar.value.map_or_else(|| format::NOTHING.to_owned(), format::significant)) } }
+                    @if index % named_every == 0 { text .tick x=(px(x)) y=(px(FLOOR + 15.0)) { (bar.name) } }
+                }
+                @if let Some(middle) = median(&group.bars.iter().filter_map(|bar| bar.value).collect::<Vec<_>>()) {
+                    line .one x1=(px(*start)) x2=(px(end)) y1=(px(y_of(middle))) y2=(px(y_of(middle))) {}
+                }
+                @if !group.name.is_empty() { text .tick x=(px(*start)) y=(px(FLOOR + 31.0)) { (group.name) } }
             }
-            line .one x1=(px(LEFT)) x2=(px(LENGTH - RIGHT)) y1=(px(y_of(middle))) y2=(px(y_of(middle))) {}
         }
     }
 }
 
-/// Names below a [`strip`] at most.
-const STRIP_NAMES_MAX: usize = 7;
+/// Of how many bars one has its name below it, so that names do not run into each other.
+fn named_every(group: &Bars<'_>, wide: f64) -> usize {
+    const LETTER: f64 = 6.2;
+    const GAP: f64 = 8.0;
+    let longest = group.bars.iter().map(|bar| bar.name.chars().count()).max().unwrap_or(0);
+    (((longest as f64).mul_add(LETTER, GAP) / wide).ceil() as usize).max(1)
+}
 
 /// The ends of a [`strip`] by name, and its median.
 pub fn strip_words(values: &[(&str, Option<f64>)]) -> String {
@@ -191,9 +225,23 @@ mod tests {
     #[test]
     fn the_ends_of_many_are_named_and_what_was_found_is_marked() {
         let values = [("w1", Some(100.0)), ("w2", Some(40.0)), ("w3", None), ("w4", Some(101.0))];
-        let text = strip(&values, &["w2"]).into_string();
+        let bars = values.map(|(name, value)| Bar { name, value, is_hot: name == "w2" }).to_vec();
+        let text = strip(&[Bars { name: "", bars }], &strip_words(&values)).into_string();
         assert_eq!(text.matches("bar hot").count(), 1, "{text}");
         assert!(text.contains("Lowest: w2 40.0; median: 100 (line); highest: w4 101."), "{text}");
+    }
+
+    #[test]
+    fn groups_have_a_median_each_and_names_do_not_run_into_each_other() {
+        let group = |name, of: usize| {
+            let bar = |at| Bar { name: "host-12", value: Some(at as f64), is_hot: false };
+            Bars { name, bars: (0..of).map(bar).collect() }
+        };
+        let text = strip(&[group("repetition 1", 3), group("repetition 2", 4)], "t").into_string();
+        assert_eq!(text.matches("<line class=\"one\"").count(), 2, "{text}");
+        assert!(text.contains(">repetition 1</text>") && text.contains(">repetition 2</text>"), "{text}");
+        let names = |of| strip(&[group("", of)], "t").into_string().matches(">host-12</text>").count();
+        assert_eq!((names(4), names(200)), (4, 8));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A grid over workers on a terminal.
 
-use assay_results::worker_grid::WorkerGrid;
+use assay_results::worker_grid::{CellRepeat, WorkerGrid};
 
 use super::paragraph;
 use crate::format;
@@ -9,6 +9,8 @@ use crate::worker_grid::{HEADS, bends, place, remarks, row};
 
 /// Cells of the longest bar.
 const BAR_CELLS: f64 = 40.0;
+/// Cells whose repetitions are drawn at most.
+const REPEATED_MAX: usize = 4;
 
 /// The table with a row for each cell, bars over the number of workers, and what is to be said of both.
 pub fn worker_grid(grid: &WorkerGrid, style: &Style) -> String {
@@ -32,19 +34,18 @@ pub fn worker_grid(grid: &WorkerGrid, style: &Style) -> String {
             .row(row(cell).into_iter().enumerate().map(|(at, words)| Cell::toned(words, tone(at))).collect());
     }
     text.push_str(&table.render(style));
-    for (name, points) in grid.curves() {
-        text.push('\n');
-        paragraph(
-            &mut text,
-            Tone::Strong,
-            &format!("IOPS over workers: {name}"),
-            Hang { first: 0, rest: 2 },
-            style,
-        );
-        let most = points.iter().fold(0.0_f64, |most, (_, iops)| most.max(*iops)).max(f64::MIN_POSITIVE);
-        for (workers, iops) in points {
-            let bar = "#".repeat((iops / most * BAR_CELLS).round() as usize);
-            text.push_str(&format!("  {workers:>5}  {bar:<40}  {}\n", format::iops(iops)));
+    let curves = grid.curves();
+    for (name, points) in &curves {
+        let bars = points.iter().map(|(workers, iops)| (workers.to_string(), *iops, false)).collect();
+        push_bars(&mut text, &format!("IOPS over workers: {name}"), bars, style);
+    }
+    // Bars over the workers say more; of many cells the page has them.
+    if curves.is_empty() && grid.cells.len() <= REPEATED_MAX {
+        for cell in grid.cells.iter().filter(|cell| cell.repeats.len() > 1) {
+            let bar =
+                |(number, repeat): (u32, &CellRepeat)| (number.to_string(), repeat.iops, repeat.is_outlier);
+            let bars = (1..).zip(&cell.repeats).map(bar).collect();
+            push_bars(&mut text, &format!("IOPS of each repetition: {}", cell.name), bars, style);
         }
     }
     text.push('\n');
@@ -54,10 +55,22 @@ pub fn worker_grid(grid: &WorkerGrid, style: &Style) -> String {
     text
 }
 
+/// A bar for each of several numbers, those that are far from the others marked.
+fn push_bars(text: &mut String, title: &str, bars: Vec<(String, f64, bool)>, style: &Style) {
+    text.push('\n');
+    paragraph(text, Tone::Strong, title, Hang { first: 0, rest: 2 }, style);
+    let most = bars.iter().fold(0.0_f64, |most, (_, iops, _)| most.max(*iops)).max(f64::MIN_POSITIVE);
+    for (number, iops, is_marked) in bars {
+        let bar = "#".repeat((iops / most * BAR_CELLS).round() as usize);
+        let mark = if is_marked { "!" } else { "" };
+        text.push_str(&format!("  {number:>5}  {bar:<40}  {mark}{}\n", format::iops(iops)));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use assay_results::run::Verdict;
-    use assay_results::worker_grid::{CellRepeat, SCHEMA, WorkerCell};
+    use assay_results::worker_grid::{CellWorker, SCHEMA, WorkerCell};
 
     use super::*;
 
@@ -68,6 +81,7 @@ mod tests {
             p95_ns: Some(90_000),
             p99_ns: Some(120_000),
             is_outlier: outlier == Some(at),
+            workers: Vec::new(),
         };
         WorkerCell {
             name: "assay-8vmdk-100ws-4k-100rdpct-100randompct-8threads".to_owned(),
@@ -97,7 +111,7 @@ mod tests {
             "2.0 %",
             "!2,090",
             "bends at 2 workers",
-            "row 3: repetition 2 reached 700 IOPS",
+            "row 3, repetition 2: 700 IOPS, far from the others",
             "1 of 4 cells is not finished",
             "not measured",
             "5a",
@@ -107,5 +121,49 @@ mod tests {
         for part in expected {
             assert!(text.contains(part), "{part} in\n{text}");
         }
+    }
+
+    /// Four workers with one workload, three times; in the second w3 did little.
+    fn of_one_number() -> WorkerGrid {
+        let mut only = cell(4, [4000.0, 3200.0, 4010.0], None);
+        for (number, repeat) in only.repeats.iter_mut().enumerate() {
+            let worker = |at: usize| CellWorker {
+                name: format!("w{at}"),
+                iops: Some(if (number, at) == (1, 3) { 200.0 } else { 1000.0 }),
+                is_outlier: (number, at) == (1, 3),
+            };
+            repeat.workers = (0..4).map(worker).collect();
+        }
+        WorkerGrid { schema: SCHEMA.to_owned(), asked: Vec::new(), cells: vec![only] }
+    }
+
+    #[test]
+    fn repetitions_of_one_number_of_workers_are_bars() {
+        let text = worker_grid(&of_one_number(), &Style::plain(100));
+        let expected = [
+            "IOPS of each repetition: assay-8vmdk",
+            "      1  ########################################  4,000\n",
+            "      2  ################################          3,200\n",
+            "row 1, repetition 2: w3 (200 IOPS) differs from the other workers (median 1,000 IOPS)",
+        ];
+        for part in expected {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_page_draws_repetitions_and_workers_and_marks_who_differs() {
+        let page = crate::html::worker_grid(&of_one_number(), "Grid of 1 cell");
+        let expected = [
+            "IOPS of each repetition, all workers together",
+            "Median 4,000 (line), 3,200 to 4,010: spread 20 %.",
+            "IOPS of each of 4 workers",
+            "differs from the others: w3",
+            "Lowest: w3 in repetition 2 with 200; highest: w3 in repetition 3 with 1,000; lines: medians.",
+        ];
+        for part in expected {
+            assert!(page.contains(part), "{part} in\n{page}");
+        }
+        assert_eq!((page.matches("class=\"bar ").count(), page.matches("bar hot").count()), (3 + 12, 1));
     }
 }

@@ -20,6 +20,17 @@ pub(super) fn check(run: &Run) -> Vec<Finding> {
     measured(run).flat_map(of_subject).flatten().collect()
 }
 
+/// The workers of a job that were found to differ from the others.
+pub fn outlier_workers(run: &Run, phase: usize, job: usize) -> Vec<&str> {
+    let at = format!("/phases/{phase}/jobs/{job}");
+    let here = |finding: &&Finding| {
+        finding.id == ID && finding.evidence.get("at").and_then(|at| at.as_str()) == Some(&at)
+    };
+    let named =
+        run.findings.iter().filter(here).filter_map(|finding| finding.evidence.get("workers")?.as_array());
+    named.flatten().filter_map(|name| name.as_str()).collect()
+}
+
 fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     // One that was lost is the business of `lost-worker`.
     let workers: Vec<_> = subject
@@ -27,10 +38,10 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         .evidence
         .workers
         .iter()
-        .filter(|worker| worker.lost_because.is_none() && worker.measured_ns > 0)
+        .filter(|worker| worker.lost_because.is_none())
+        .filter_map(|worker| Some((worker.name.as_str(), worker.iops()?)))
         .collect();
-    let iops: Vec<f64> =
-        workers.iter().map(|worker| worker.ios as f64 * 1e9 / worker.measured_ns as f64).collect();
+    let iops: Vec<f64> = workers.iter().map(|(_, iops)| *iops).collect();
     let median = crate::stats::median(&iops)?;
     let report = outliers(&iops, RESOLUTION_SHARE * median)?;
     let far = |at: &&usize| (iops[**at] / median - 1.0).abs() >= DISTANCE_MIN;
@@ -41,7 +52,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
     let named: Vec<String> = flagged
         .iter()
         .take(NAMED_MAX)
-        .map(|at| format!("{} at {} of the median", workers[*at].name, percent(iops[*at] / median)))
+        .map(|at| format!("{} at {} of the median", workers[*at].0, percent(iops[*at] / median)))
         .collect();
     let message = format!(
         "{} of {} workers differ from the others: {}",
@@ -54,7 +65,7 @@ fn of_job(subject: &Subject<'_>) -> Option<Finding> {
         .bias("the total is not that of equal workers; percentiles mix two populations")
         .evidence("median_iops", median)
         .evidence("threshold_z", report.threshold)
-        .evidence("workers", flagged.iter().map(|at| workers[*at].name.clone()).collect::<Vec<_>>())
+        .evidence("workers", flagged.iter().map(|at| workers[*at].0).collect::<Vec<_>>())
         .advise("check that host: its path to the storage, its CPU, other virtual machines beside it");
     Some(finding)
 }
