@@ -50,6 +50,17 @@ pub(crate) struct ForeignArgs {
 }
 
 impl ForeignArgs {
+    /// The first option that was given.
+    pub(crate) fn first(&self) -> Option<&'static str> {
+        let given = [
+            ("--fio-json", self.fio_json.is_some()),
+            ("--fio-json-plus", self.fio_json_plus.is_some()),
+            ("--fio-logs", self.fio_logs.is_some()),
+            ("--vdbench", self.vdbench.is_some()),
+        ];
+        given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
+    }
+
     /// Writes what is asked for; the periods of the run are read from its directory, where there is one.
     pub(crate) fn write(
         &self,

@@ -2,25 +2,25 @@
 //! of its own, kept as it ends, so that a grid that was stopped goes on where it was.
 
 mod cells;
+mod kept;
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use assay_conduct::grid::percent;
 use assay_report::format::plural;
 use assay_report::{html, terminal};
 use assay_results::run::Verdict;
-use assay_results::worker_grid::{SCHEMA, WorkerCell, WorkerGrid};
+use assay_results::worker_grid::{WorkerCell, WorkerGrid};
 use assay_runner::Site;
 use assay_workload::units::{Bytes, Nanos};
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, ValueEnum};
 
-use crate::context::{Context, Global, shell_word};
+use crate::context::{Context, shell_word};
 use crate::failure::{Failure, Outcome};
 use crate::help;
 use crate::on::{self, OnArgs};
 use crate::options::HowArgs;
-use crate::output::{self, Outputs};
+use crate::output::Outputs;
 use crate::run::RunOptions;
 use crate::{apps, shown, signals};
 use cells::Asked;
@@ -57,8 +57,6 @@ const FIXED: [&str; 28] = [
     "strict",
 ];
 
-/// The file of a grid in its directory.
-const GRID_FILE: &str = "grid.json";
 /// Its page.
 const PAGE_FILE: &str = "grid.html";
 
@@ -134,7 +132,8 @@ pub(crate) struct GridArgs {
     pub(crate) output: Option<PathBuf>,
     /// Go on with a grid that was stopped: its finished cells are kept
     ///
-    /// What is measured, and how, stays as the grid was begun. Beside it go --destroy-data and --really, and options of the output.
+    /// What is measured, and how, stays as the grid was begun, and it goes on in the directory that it was begun in. Beside it go
+    /// --destroy-data and --really, which are given anew, and options of the output.
     #[arg(long, value_name = "DIR", conflicts_with_all = FIXED.iter().chain(help::VM).copied())]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
@@ -167,59 +166,49 @@ pub(crate) enum LatencyTarget {
     High,
 }
 
-/// A grid that was stored, as words of a command line again.
-#[derive(Debug, Parser)]
-struct Line {
-    #[command(flatten)]
-    args: GridArgs,
-    /// Those of the command that goes on count.
-    #[command(flatten)]
-    _global: Global,
-}
-
 pub(crate) fn grid(args: &GridArgs, context: &Context) -> Result<Outcome, Failure> {
+    if let Some(option) = args.how.foreign.first() {
+        return Err(Failure::usage(format!(
+            "{option} is of one run, and each cell of a grid is one: assay report RUN {option} .."
+        )));
+    }
     match &args.resume {
         Some(directory) => resume(directory, args, context),
         None => {
             let asked = cells::asked(args)?;
-            let words = kept_words(std::env::args_os().skip(1))?;
-            let cells = asked.iter().map(|asked| WorkerCell::new(&asked.name, asked.workers)).collect();
-            let grid = WorkerGrid { schema: SCHEMA.to_owned(), asked: words, cells };
+            check_launchers(args, &asked, context)?;
             if args.how.dry_run {
                 return dry_run(args, &asked, context);
             }
             let mut outputs = Outputs::new(args.how.output.force);
             outputs.check("--html", args.how.output.html.as_deref())?;
+            let grid = kept::begun(&asked)?;
             let directory = directory(args, context)?;
+            let _lock = kept::lock(&directory)?;
             context.say(&format!("{}, kept in {}", plural(asked.len() as u64, "cell"), directory.display()));
             measure(args, asked, grid, &directory, context)
         }
     }
 }
 
-/// The words of a command as a grid keeps them: the page is written to the same place, wherever the grid goes on.
-fn kept_words(words: impl Iterator<Item = OsString>) -> Result<Vec<String>, Failure> {
-    let absolute = |path: &str| match path {
-        "-" => Ok(path.to_owned()),
-        path => std::path::absolute(path).map(|path| path.display().to_string()).map_err(Failure::usage),
-    };
-    let mut kept: Vec<String> = Vec::new();
-    for word in words {
-        let word = word.to_string_lossy().into_owned();
-        let word = match (kept.last().map(String::as_str), word.strip_prefix("--html=")) {
-            (Some("--html"), _) => absolute(&word)?,
-            (_, Some(path)) => format!("--html={}", absolute(path)?),
-            _ => word,
-        };
-        kept.push(word);
-    }
-    Ok(kept)
-}
-
 /// The command that goes on with a grid.
 fn going_on(directory: &Path, context: &Context) -> String {
     let words = directory.to_string_lossy();
     format!("assay grid --resume {}{}", shell_word(&words), context.out_words())
+}
+
+/// Whether there is a launcher for every cell, before anything is made.
+fn check_launchers(args: &GridArgs, asked: &[Asked], context: &Context) -> Result<(), Failure> {
+    let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
+    let mut known: Vec<&str> = Vec::new();
+    for cell in asked {
+        if known.contains(&cell.on.as_str()) {
+            continue;
+        }
+        on::check(&cell.loaded(), (&cell.on, &args.on), &options(args, &cell.on), (&site, context))?;
+        known.push(&cell.on);
+    }
+    Ok(())
 }
 
 /// Plans every cell as it would be measured, on its workers, and writes nothing.
@@ -242,34 +231,17 @@ fn options<'a>(args: &'a GridArgs, words: &str) -> RunOptions<'a> {
 
 /// Goes on with a stored grid. What may be written over, and where results go, is said anew.
 fn resume(directory: &Path, now: &GridArgs, context: &Context) -> Result<Outcome, Failure> {
-    let path = directory.join(GRID_FILE);
-    let bad = |why: String| {
-        Failure::usage(format!("{} is no grid that can be gone on with: {why}", path.display()))
-    };
-    let text = std::fs::read_to_string(&path).map_err(|error| bad(error.to_string()))?;
-    let grid: WorkerGrid = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
-    let words = grid.asked.iter().skip_while(|word| *word != "grid").map(String::as_str);
-    let mut line = Line::try_parse_from(words).map_err(|error| bad(error.to_string()))?;
-    let (allowed, output) = (&mut line.args.how.allowed, &mut line.args.how.output);
-    allowed.destroy_data.extend(now.how.allowed.destroy_data.iter().cloned());
-    allowed.really |= now.how.allowed.really;
-    output.json |= now.how.output.json;
-    output.force |= now.how.output.force;
-    output.require_valid |= now.how.output.require_valid;
-    output.html = now.how.output.html.clone().or(output.html.take());
-    let asked = cells::asked(&line.args)?;
+    let (_lock, grid, args) = kept::read(directory, now)?;
+    let asked = cells::asked(&args)?;
     let same =
         |(asked, cell): (&Asked, &WorkerCell)| (asked.workers, &asked.name) == (cell.workers, &cell.name);
     if asked.len() != grid.cells.len() || !asked.iter().zip(&grid.cells).all(same) {
-        return Err(bad("its cells are not those that its words ask for".to_owned()));
+        return Err(kept::cannot_go_on(directory, &"its cells are not those that its words ask for"));
     }
     let finished = grid.cells.iter().filter(|cell| cell.is_finished()).count();
-    context.say(&format!(
-        "{finished} of {} {} finished",
-        plural(asked.len() as u64, "cell"),
-        if finished == 1 { "is" } else { "are" }
-    ));
-    measure(&line.args, asked, grid, directory, context)
+    let are = if finished == 1 || asked.len() == 1 { "is" } else { "are" };
+    context.say(&format!("{finished} of {} {are} finished", plural(asked.len() as u64, "cell")));
+    measure(&args, asked, grid, directory, context)
 }
 
 /// The directory of a new grid.
@@ -281,7 +253,7 @@ fn directory(args: &GridArgs, context: &Context) -> Result<PathBuf, Failure> {
             context.grids_root()?.join(now)
         }
     };
-    if directory.join(GRID_FILE).exists() {
+    if directory.join(kept::GRID_FILE).exists() {
         return Err(Failure::usage(format!(
             "{} holds a grid; it goes on with: {}",
             directory.display(),
@@ -306,7 +278,7 @@ fn measure(
     let site = Site { kinds: apps::kinds(context)?, ..context.site(signals::stop_flag()?) };
     let mut outcome = Ok(Outcome::Done);
     let mut lost = None;
-    keep(&grid, directory)?;
+    kept::keep(&grid, directory)?;
     for (at, cell) in asked.iter().enumerate() {
         if grid.cells[at].is_finished() {
             continue;
@@ -319,7 +291,7 @@ fn measure(
             plural(cell.workers.into(), "worker")
         ));
         outcome = one(args, cell, &mut grid.cells[at], (&site, context));
-        keep(&grid, directory)?;
+        kept::keep(&grid, directory)?;
         match &outcome {
             Ok(Outcome::Done) => {}
             // The next cell starts workers anew.
@@ -360,11 +332,6 @@ fn one(
     cell.run = Some(finished.directory.display().to_string());
     cell.take(&finished.run);
     crate::failure::outcome_of(&finished, false)
-}
-
-fn keep(grid: &WorkerGrid, directory: &Path) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(grid).map_err(Failure::failed)?;
-    output::keep(&directory.join(GRID_FILE), &format!("{text}\n"))
 }
 
 fn show(

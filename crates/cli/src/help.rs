@@ -2,6 +2,8 @@
 
 use clap::{Arg, Command};
 
+use crate::foreign;
+
 /// Options by what they are about; the rest stays under `Options`.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Virtual machines of --on vm:N", VM),
@@ -219,6 +221,10 @@ fn dressed_part(command: Command, name: &str) -> Command {
         let heading = GROUPS.iter().find(|(_, ids)| ids.contains(&arg.get_id().as_str()));
         let heading = heading.filter(|_| arg.get_long().is_some() && arg.get_help_heading().is_none());
         let arg = if short { arg.hide_short_help(true) } else { arg };
+        // What a grid cannot do is refused with what can.
+        let of_one_run = name == "grid" && foreign::OPTIONS.contains(&arg.get_id().as_str());
+        let is_hidden = arg.is_hide_set() || of_one_run;
+        let arg = arg.hide(is_hidden);
         match heading {
             Some((heading, _)) => arg.help_heading(*heading),
             None => arg,

@@ -279,6 +279,32 @@ pub(crate) fn shares_files(words: &str) -> bool {
     matches!(words.split(':').next(), Some("local" | "slurm"))
 }
 
+/// Whether `words` choose workers, without starting any.
+pub(crate) fn check(
+    asked: &LoadedWorkload,
+    (words, on): (&str, &OnArgs),
+    how: &RunOptions<'_>,
+    (site, context): (&Site, &Context),
+) -> Result<(), Failure> {
+    let setting = setting_of(asked, on, how, (site, context));
+    assay_fleet::launch::launcher(words, &asked.workload.hosts, &setting).map_err(Failure::usage)?;
+    Ok(())
+}
+
+fn setting_of(
+    asked: &LoadedWorkload,
+    on: &OnArgs,
+    how: &RunOptions<'_>,
+    (site, context): (&Site, &Context),
+) -> Setting {
+    Setting {
+        machines: on.vm.machines(),
+        silence: on.loss.silence(),
+        listen: on.listen,
+        ..setting(asked, how, site, context)
+    }
+}
+
 /// Carries what was asked for out on the workers that `words` choose, and shows what came of it; `dry`: shows the plan only.
 pub(crate) fn execute(
     asked: LoadedWorkload,
@@ -312,12 +338,7 @@ pub(crate) fn measured(
     if on.vm.vm_prefill {
         prefill(&mut asked.workload);
     }
-    let mut setting = Setting {
-        machines: on.vm.machines(),
-        silence: on.loss.silence(),
-        listen: on.listen,
-        ..setting(&asked, how, site, context)
-    };
+    let mut setting = setting_of(&asked, on, how, (site, context));
     if joins {
         // What has to be done elsewhere is said whatever is not to be said.
         setting.say = Say::new(|text| to_stderr(format_args!("{}\n", visible(text))));

@@ -1,13 +1,23 @@
 //! Grids over workers in words: a row for each cell, and where the curve bends.
 
 use assay_results::stats::median;
-use assay_results::worker_grid::{CellRepeat, WorkerCell, WorkerGrid, bend};
+use assay_results::worker_grid::{CellRepeat, CellWorker, WorkerCell, WorkerGrid, bend};
 
 use crate::format;
 
 /// The columns.
-pub(crate) const HEADS: [&str; 9] =
-    ["workload of each worker", "workers", "IOPS", "spread", "MiB/s", "p95", "p99", "verdict", "run"];
+pub(crate) const HEADS: [&str; 10] = [
+    "workload of each worker",
+    "workers",
+    "IOPS",
+    "spread",
+    "MiB/s",
+    "p95",
+    "p99",
+    "verdict",
+    "found",
+    "run",
+];
 
 /// Workers that a remark names at most.
 const NAMED_MAX: usize = 5;
@@ -39,7 +49,8 @@ pub(crate) fn row(cell: &WorkerCell) -> Vec<String> {
         bandwidth,
         latency(middle.and_then(|repeat| repeat.p95_ns)),
         latency(middle.and_then(|repeat| repeat.p99_ns)),
-        verdict(cell),
+        cell.verdict.map_or("not measured", |verdict| verdict.word()).to_owned(),
+        found(cell),
         cell.run_id().unwrap_or_default().to_owned(),
     ]
 }
@@ -51,13 +62,12 @@ fn middle(cell: &WorkerCell) -> Option<&CellRepeat> {
     order.get(order.len().saturating_sub(1) / 2).copied()
 }
 
-fn verdict(cell: &WorkerCell) -> String {
-    let Some(verdict) = cell.verdict else { return "not measured".to_owned() };
-    let word = verdict.word();
-    if let (Some(goal), true) = (&cell.goal, cell.repeats.is_empty()) {
-        return format!("{word}: no rate met {goal}");
+/// What speaks against it.
+fn found(cell: &WorkerCell) -> String {
+    match &cell.goal {
+        Some(goal) if cell.repeats.is_empty() => format!("no rate met {goal}"),
+        _ => cell.ended_early.iter().chain(&cell.found).map(String::as_str).collect::<Vec<_>>().join(", "),
     }
-    if cell.found.is_empty() { word.to_owned() } else { format!("{word}: {}", cell.found.join(", ")) }
 }
 
 /// How far the repetitions of each cell lie apart, of several cells those that lie farthest.
@@ -74,26 +84,45 @@ pub(crate) fn spread_words(grid: &WorkerGrid) -> String {
     format!("Median {middle} (line), {low} to {high}: spread{of} {}.", format::percent(spread))
 }
 
-/// Which workers of a repetition differ from the others.
-fn outlier_workers(repeat: &CellRepeat) -> Option<String> {
-    let marked: Vec<String> = repeat
+/// Which workers of a repetition differ from the others that do the same, and which were lost.
+fn workers(repeat: &CellRepeat) -> Vec<String> {
+    let reached = |worker: &CellWorker| {
+        format!("{} ({} IOPS)", worker.name, worker.iops.map_or(format::NOTHING.to_owned(), format::iops))
+    };
+    let lost: Vec<String> = repeat
         .workers
         .iter()
-        .filter(|worker| worker.is_outlier)
-        .map(|worker| {
-            format!("{} ({} IOPS)", worker.name, worker.iops.map_or(format::NOTHING.to_owned(), format::iops))
-        })
+        .filter_map(|worker| Some(format!("{} ({})", worker.name, worker.lost_because.as_ref()?)))
         .collect();
-    let middle = median(&repeat.workers.iter().filter_map(|worker| worker.iops).collect::<Vec<_>>())?;
-    let named = marked[..marked.len().min(NAMED_MAX)].join(", ");
-    let more = match marked.len().saturating_sub(NAMED_MAX) {
+    let mut words: Vec<String> = Vec::new();
+    for of_job in repeat.workers.chunk_by(|one, other| one.job == other.job) {
+        let marked: Vec<String> = of_job.iter().filter(|worker| worker.is_outlier).map(reached).collect();
+        let others = of_job.iter().filter(|worker| !worker.is_outlier).filter_map(|worker| worker.iops);
+        if let (false, Some(middle)) = (marked.is_empty(), median(&others.collect::<Vec<_>>())) {
+            let differ = if marked.len() == 1 { "differs" } else { "differ" };
+            words.push(format!(
+                "{} {differ} from the other workers (median {} IOPS)",
+                named(&marked),
+                format::iops(middle)
+            ));
+        }
+    }
+    if !lost.is_empty() {
+        words.push(format!(
+            "lost: {}; the sum is over the time in which all that were not lost measured, a worker's IOPS over its own",
+            named(&lost)
+        ));
+    }
+    words
+}
+
+/// The first of many.
+fn named(all: &[String]) -> String {
+    let more = match all.len().saturating_sub(NAMED_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let differ = if marked.len() == 1 { "differs" } else { "differ" };
-    (!marked.is_empty()).then(|| {
-        format!("{named}{more} {differ} from the other workers (median {} IOPS)", format::iops(middle))
-    })
+    format!("{}{more}", all[..all.len().min(NAMED_MAX)].join(", "))
 }
 
 /// What the table means: a sentence each.
@@ -119,14 +148,22 @@ pub(crate) fn remarks(grid: &WorkerGrid) -> Vec<String> {
             if repeat.is_outlier {
                 remarks.push(format!("{place}: {} IOPS, far from the others", format::iops(repeat.iops)));
             }
-            remarks.extend(outlier_workers(repeat).map(|words| format!("{place}: {words}")));
+            remarks.extend(workers(repeat).into_iter().map(|words| format!("{place}: {words}")));
         }
+    }
+    if grid
+        .cells
+        .iter()
+        .flat_map(|cell| &cell.repeats)
+        .any(|repeat| repeat.workers.iter().any(|worker| !worker.job.is_empty()))
+    {
+        remarks.push("workers that do different things have no percentiles in common: those of each job are on the page of the run".to_owned());
     }
     let left = grid.cells.iter().filter(|cell| !cell.is_finished()).count();
     if left > 0 {
         let (of, are) =
             (format::plural(grid.cells.len() as u64, "cell"), if left == 1 { "is" } else { "are" });
-        remarks.push(format!("{left} of {of} {are} not finished"));
+        remarks.push(format!("{left} of {of} {are} not finished, and {are} in no curve"));
     }
     remarks
 }
@@ -135,7 +172,10 @@ pub(crate) fn remarks(grid: &WorkerGrid) -> Vec<String> {
 pub(crate) fn bends(grid: &WorkerGrid) -> Vec<String> {
     let curves = grid.curves();
     let of = |(name, points): &(&str, Vec<(u32, f64)>)| match bend(points) {
-        Some(workers) => format!("{name}: bends at {}", format::plural(workers.into(), "worker")),
+        Some((from, to)) if to == from + 1 => {
+            format!("{name}: bends at {}", format::plural(from.into(), "worker"))
+        }
+        Some((from, to)) => format!("{name}: bends between {from} and {to} workers"),
         None => {
             let (fewest, most) = (points[0].0, points[points.len() - 1].0);
             format!("{name}: does not bend between {fewest} and {}", format::plural(most.into(), "worker"))

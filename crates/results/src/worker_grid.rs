@@ -3,8 +3,10 @@
 use assay_workload::PhaseKind;
 use serde::{Deserialize, Serialize};
 
+use crate::RunEnd;
 use crate::checks;
-use crate::run::{FindingSeverity, PhaseResult, Run, Verdict};
+use crate::evidence::WorkerReport;
+use crate::run::{FindingSeverity, JobResult, PhaseResult, Run, Verdict};
 use crate::search;
 use crate::stats::{median, outliers};
 
@@ -24,6 +26,9 @@ pub struct WorkerGrid {
     pub schema: String,
     /// The words of the command line that asked for it, without those that say where it is kept.
     pub asked: Vec<String>,
+    /// The working directory that they were given in, which their paths start from; empty: not known.
+    #[serde(default)]
+    pub asked_in: String,
     /// Its cells, in the order in which they are measured.
     pub cells: Vec<WorkerCell>,
 }
@@ -45,6 +50,9 @@ pub struct WorkerCell {
     pub host: Option<String>,
     /// Of its run, once that has ended.
     pub verdict: Option<Verdict>,
+    /// Why its run ended early; `None`: it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_early: Option<String>,
     /// The goal of its search for the highest rate; `None`: it did not search.
     #[serde(default)]
     pub goal: Option<String>,
@@ -78,12 +86,18 @@ pub struct CellRepeat {
 /// One worker in one repetition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CellWorker {
-    /// Its name: the host, the pod, `w0`.
+    /// Its name: the host, the pod, `w1`.
     pub name: String,
-    /// Operations a second over its own measured part, all its jobs; `None`: it measured nothing.
+    /// What it did, where workers do different things; empty: all do the same.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub job: String,
+    /// Operations a second over its own measured part; `None`: it measured nothing.
     pub iops: Option<f64>,
     /// It was found to differ from the others, in its rate or in its tail.
     pub is_outlier: bool,
+    /// Why its part ends early or is missing; `None`: it is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_because: Option<String>,
 }
 
 impl WorkerCell {
@@ -96,6 +110,7 @@ impl WorkerCell {
             started: String::new(),
             host: None,
             verdict: None,
+            ended_early: None,
             goal: None,
             found: Vec::new(),
             repeats: Vec::new(),
@@ -134,6 +149,13 @@ impl WorkerCell {
         self.verdict = Some(run.verdict);
         self.started.clone_from(&run.started);
         self.host.clone_from(&run.environment.machine.hostname);
+        self.ended_early = match run.end {
+            Some(RunEnd::Completed) => None,
+            Some(RunEnd::Failed) => {
+                run.error.as_deref().and_then(|why| why.lines().next()).map(str::to_owned)
+            }
+            Some(RunEnd::Interrupted) | None => Some("stopped before its end".to_owned()),
+        };
         self.found.clear();
         for finding in run.findings.iter().filter(|finding| is_grave(finding.severity)) {
             if !self.found.contains(&finding.id) {
@@ -178,30 +200,30 @@ fn repeat_of(run: &Run, at: usize) -> CellRepeat {
     }
 }
 
-/// What each of several workers did in a phase, in the order in which its jobs name them.
+/// What each of several workers did in a phase, job by job.
 fn workers_of(run: &Run, at: usize) -> Vec<CellWorker> {
-    let mut workers: Vec<CellWorker> = Vec::new();
-    for (job_at, job) in run.phases[at].jobs.iter().enumerate() {
+    let jobs = &run.phases[at].jobs;
+    let of_job = |(job_at, job): (usize, &JobResult)| {
         let outliers = checks::outlier_workers(run, at, job_at);
-        for worker in &job.evidence.workers {
-            let (iops, is_outlier) = (worker.iops(), outliers.contains(&worker.name.as_str()));
-            match workers.iter_mut().find(|known| known.name == worker.name) {
-                Some(known) => {
-                    known.iops = known.iops.zip(iops).map(|(one, other)| one + other).or(known.iops).or(iops);
-                    known.is_outlier |= is_outlier;
-                }
-                None => workers.push(CellWorker { name: worker.name.clone(), iops, is_outlier }),
-            }
-        }
-    }
+        let worker = |worker: &WorkerReport| CellWorker {
+            name: worker.name.clone(),
+            job: if jobs.len() > 1 { job.name.clone() } else { String::new() },
+            iops: worker.iops(),
+            is_outlier: outliers.contains(&worker.name.as_str()),
+            lost_because: worker.lost_because.clone(),
+        };
+        job.evidence.workers.iter().map(worker).collect::<Vec<_>>()
+    };
+    let workers: Vec<CellWorker> = jobs.iter().enumerate().flat_map(of_job).collect();
     if workers.len() > 1 { workers } else { Vec::new() }
 }
 
 impl WorkerGrid {
-    /// The curves over the number of workers: of each name that was measured with several, the numbers with what they reached.
+    /// The curves over the number of workers: of each name that was measured with several, the numbers with what they reached. A cell that
+    /// is not finished is no point of a curve.
     pub fn curves(&self) -> Vec<(&str, Vec<(u32, f64)>)> {
         let mut curves: Vec<(&str, Vec<(u32, f64)>)> = Vec::new();
-        for cell in &self.cells {
+        for cell in self.cells.iter().filter(|cell| cell.is_finished()) {
             let Some(iops) = cell.iops() else { continue };
             match curves.iter_mut().find(|(name, _)| *name == cell.name) {
                 Some((_, points)) => points.push((cell.workers, iops)),
@@ -214,22 +236,21 @@ impl WorkerGrid {
     }
 }
 
-/// The number of workers up to which each one more brings at least half of what each of the fewest brings; `None`: the curve does
-/// not bend within what was measured. `points` are numbers of workers, rising, with what they reached.
-pub fn bend(points: &[(u32, f64)]) -> Option<u32> {
+/// The numbers of workers between which the curve bends: behind the first, each one more brings less than half of what each of the fewest
+/// brings; `None`: it does not bend within what was measured. `points` are numbers of workers, rising, with what they reached.
+pub fn bend(points: &[(u32, f64)]) -> Option<(u32, u32)> {
     let (workers, iops) = points.first()?;
     let each = iops / f64::from(*workers);
     let step = points.windows(2).find(|pair| {
         let more = f64::from(pair[1].0 - pair[0].0);
         pair[1].1 - pair[0].1 < BEND_SHARE * each * more
     });
-    step.map(|pair| pair[0].0)
+    step.map(|pair| (pair[0].0, pair[1].0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::WorkerReport;
     use crate::fixture::repeated;
 
     fn cell(workers: u32, iops: &[f64]) -> WorkerCell {
@@ -279,12 +300,13 @@ mod tests {
 
     #[test]
     fn a_curve_bends_where_more_workers_bring_less() {
-        assert_eq!(bend(&[(1, 100.0), (2, 198.0), (4, 390.0), (8, 420.0)]), Some(4));
-        assert_eq!(bend(&[(1, 100.0), (2, 120.0)]), Some(1));
+        assert_eq!(bend(&[(1, 100.0), (2, 198.0), (4, 390.0), (8, 420.0)]), Some((4, 8)));
+        assert_eq!(bend(&[(1, 100.0), (2, 120.0)]), Some((1, 2)));
         assert_eq!(bend(&[(2, 200.0), (4, 400.0), (8, 800.0)]), None);
         assert_eq!(bend(&[(1, 100.0)]), None);
         let cells = [1, 2, 4].map(|workers| cell(workers, &[100.0 * f64::from(workers)])).to_vec();
-        let grid = WorkerGrid { schema: SCHEMA.to_owned(), asked: Vec::new(), cells };
+        let grid =
+            WorkerGrid { schema: SCHEMA.to_owned(), asked: Vec::new(), asked_in: String::new(), cells };
         assert_eq!(grid.curves(), [("assay-1vmdk", vec![(1, 100.0), (2, 200.0), (4, 400.0)])]);
     }
 }

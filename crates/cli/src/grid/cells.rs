@@ -19,6 +19,7 @@ use crate::asked::LoadedWorkload;
 use crate::asked::measured_in;
 use crate::failure::Failure;
 use crate::input::{self, ReadingArgs};
+use crate::on;
 
 /// Cells of one grid.
 const CELLS_MAX: usize = 10_000;
@@ -60,6 +61,16 @@ impl Asked {
 /// All cells, checked.
 pub(super) fn asked(args: &GridArgs) -> Result<Vec<Asked>, Failure> {
     measured_in(args.runtime)?;
+    if args.working_set <= 0.0 {
+        return Err(Failure::usage("--working-set 0: nothing of the targets would be used"));
+    }
+    let here = args.on.on.as_deref().is_none_or(on::shares_files);
+    if here && !args.directory.is_dir() {
+        return Err(Failure::usage(format!(
+            "--directory {}: there is no such directory",
+            args.directory.display()
+        )));
+    }
     let words = args.on.on.as_deref().unwrap_or("local");
     if !args.group.is_empty() {
         return Ok(vec![groups(args, words)?]);
@@ -129,6 +140,9 @@ fn launched(words: &str, workers: Option<u32>, option: &str) -> Result<(String, 
         }
     };
     let number = workers.or(most).unwrap_or(1);
+    if number == 0 {
+        return Err(Failure::usage(format!("--on {words}: a grid needs one worker at least")));
+    }
     if most.is_some_and(|most| number > most) {
         return Err(Failure::usage(format!("{option} {number}: --on {words} has fewer")));
     }
@@ -186,7 +200,10 @@ fn cells(args: &GridArgs) -> Vec<Cell> {
 
 /// What each worker does for a cell; `is_first`: targets are filled before.
 fn workload(args: &GridArgs, common: &Common, cell: &Cell, is_first: bool) -> Result<Workload, Failure> {
-    if !args.buffered && (cell.block_size.0 == 0 || !cell.block_size.0.is_multiple_of(SECTOR)) {
+    if cell.block_size.0 == 0 {
+        return Err(Failure::usage("--block-size 0: a block has one byte at least"));
+    }
+    if !args.buffered && !cell.block_size.0.is_multiple_of(SECTOR) {
         return Err(Failure::usage(format!(
             "--block-size {} is not a multiple of {SECTOR} bytes, the smallest sector of direct I/O; --buffered goes through \
              the page cache, which takes any size",
@@ -305,7 +322,7 @@ fn join(
 mod tests {
     use clap::Parser as _;
 
-    use super::super::Line;
+    use super::super::kept::Line;
     use super::*;
 
     fn cells_of(words: &[&str]) -> Result<Vec<Asked>, String> {
@@ -346,6 +363,10 @@ mod tests {
             (vec!["--on", "local:two"], "'two' is not a number of workers"),
             (vec!["--on", "attach:2"], "workers that join do one run"),
             (vec!["--prefill", "none"], "possible values: zero, random"),
+            (vec!["--on", "local:0"], "needs one worker"),
+            (vec!["--working-set", "0"], "nothing of the targets"),
+            (vec!["--directory", "/nowhere/at/all"], "there is no such directory"),
+            (vec!["--block-size", "0", "--buffered"], "one byte at least"),
             (vec!["--block-size", "1000"], "not a multiple of 512"),
             (vec!["--size", "4k", "--block-size", "1m"], "less than one block"),
             (vec!["--read", "70,70"], "asked for twice"),

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::world::{World, json, path_text};
+use crate::world::{Said, World, json, path_text};
 
 fn words<'a>(data: &'a str, directory: &'a str) -> Vec<&'a str> {
     let fixed = [
@@ -125,4 +125,82 @@ fn what_cannot_be_measured_is_said_before_anything_is() {
     assert!(said.err.contains("grid.html"), "{}", said.err);
     assert_eq!(fs::read_to_string(&theirs).expect("there"), "theirs");
     assert!(world.run_directories().is_empty());
+}
+
+/// A grid that writes over a file of somebody else, with their consent, whose last cell is open.
+fn half_done(world: &World, target: &str) -> String {
+    let directory = world.path().join("g").display().to_string();
+    let words =
+        ["grid", "--target", target, "--size", "1m", "--read", "0", "--outstanding", "1,2", "--buffered"];
+    let more = [
+        "--runtime",
+        "100ms",
+        "--watch",
+        "nothing",
+        "--json",
+        "--output",
+        &directory,
+        "--destroy-data",
+        target,
+    ];
+    world.assay(&[&words[..], &more].concat()).ended(0);
+    let file = world.path().join("g/grid.json");
+    let mut stored: Value = json(&fs::read_to_string(&file).expect("stored"));
+    stored["cells"][1]["verdict"] = Value::Null;
+    fs::write(&file, stored.to_string()).expect("written");
+    directory
+}
+
+#[test]
+fn consent_is_given_anew_for_what_has_the_name_now() {
+    let world = World::new();
+    let theirs = world.data().join("theirs");
+    fs::write(&theirs, vec![7; 1 << 20]).expect("written");
+    let directory = half_done(&world, path_text(&theirs));
+    fs::remove_file(&theirs).expect("removed");
+    fs::write(&theirs, vec![8; 1 << 20]).expect("written");
+    let said = world.assay(&["grid", "--resume", &directory]).ended(2);
+    assert!(said.err.contains("--destroy-data"), "{}", said.err);
+    assert!(fs::read(&theirs).expect("there").iter().all(|byte| *byte == 8));
+    // Nor is stdout what it was.
+    assert!(said.out.contains("workload of each worker"), "{}", said.out);
+    let said = world.assay(&["grid", "--resume", &directory, "--destroy-data", path_text(&theirs)]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+}
+
+#[test]
+fn a_grid_goes_on_where_its_paths_start_and_by_one_command_at_a_time() {
+    let world = World::new();
+    let target = world.data().join("f");
+    let directory = half_done(&world, path_text(&target));
+    let elsewhere = world.path().join("elsewhere");
+    fs::create_dir(&elsewhere).expect("made");
+    let mut command = world.command(&["grid", "--resume", &directory]);
+    let said = Said::of(command.current_dir(&elsewhere).output().expect("run")).ended(2);
+    assert!(said.err.contains("it was begun in") && said.err.contains("go on with it there"), "{}", said.err);
+    let lock = fs::File::open(world.path().join("g/grid.lock")).expect("a lock");
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).expect("locked");
+    let said = world.assay(&["grid", "--resume", &directory]).ended(1);
+    assert!(said.err.contains("is in use by pid"), "{}", said.err);
+    drop(lock);
+    world.assay(&["grid", "--resume", &directory]).ended(0);
+    // A directory without a grid stays as it is.
+    world.assay(&["grid", "--resume", path_text(&elsewhere)]).ended(2);
+    assert_eq!(fs::read_dir(&elsewhere).expect("there").count(), 0);
+}
+
+#[test]
+fn what_a_grid_cannot_do_leaves_nothing_behind() {
+    let world = World::new();
+    let cases: [(&[&str], &str); 4] = [
+        (&["--on", "foo:2"], "there is no launcher 'foo'"),
+        (&["--on", "local:0"], "needs one worker"),
+        (&["--fio-json", "f.json"], "--fio-json is of one run"),
+        (&["--directory", "/nowhere/at/all"], "there is no such directory"),
+    ];
+    for (words, expected) in cases {
+        let said = world.assay(&[&["grid", "--output", "g"][..], words].concat()).ended(2);
+        assert!(said.err.contains(expected), "{words:?}: {}", said.err);
+        assert!(!world.path().join("g").exists(), "{words:?}");
+    }
 }

@@ -1,8 +1,9 @@
 //! The page of a grid over workers.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use assay_results::worker_grid::{CellRepeat, WorkerCell, WorkerGrid};
+use assay_results::worker_grid::{CellRepeat, CellWorker, WorkerCell, WorkerGrid};
 use maud::{Markup, html};
 
 use super::table::{number, strip_figure};
@@ -16,6 +17,9 @@ use crate::worker_grid::{HEADS, bends, place, remarks, row, spread_words};
 const NUMBERS: RangeInclusive<usize> = 1..=6;
 /// Of more cells the pictures of their workers stand behind a line.
 const CELLS_OPEN_MAX: usize = 3;
+/// What stands before the number of a repetition, where there are so many at most.
+const REPETITION: &str = "repetition ";
+const REPETITIONS_NAMED_MAX: usize = 5;
 
 /// The page: curves over the number of workers, and a row for each cell.
 pub fn worker_grid(grid: &WorkerGrid, title: &str) -> String {
@@ -136,36 +140,58 @@ fn totals_of<'a>(cell: &WorkerCell, name: &'a str, numbers: &'a [String]) -> Bar
     Bars { name, bars }
 }
 
-fn workers_of<'a>(repeat: &'a CellRepeat, name: &'a str) -> Bars<'a> {
-    let bars = repeat
-        .workers
-        .iter()
-        .map(|worker| Bar { name: &worker.name, value: worker.iops, is_hot: worker.is_outlier })
-        .collect();
-    Bars { name, bars }
+fn workers_of<'a>(workers: &'a [CellWorker], name: &'a str) -> Bars<'a> {
+    let is_hot = |worker: &CellWorker| worker.is_outlier || worker.lost_because.is_some();
+    let bar = |worker: &'a CellWorker| Bar { name: &worker.name, value: worker.iops, is_hot: is_hot(worker) };
+    Bars { name, bars: workers.iter().map(bar).collect() }
+}
+
+/// The workers of a repetition, those that do the same thing together, with a name that tells the parts of all repetitions apart.
+fn parts<'a>(cell: &WorkerCell, number: u32, repeat: &'a CellRepeat) -> Vec<(String, &'a [CellWorker])> {
+    let repetition = if cell.repeats.len() > 1 { format!("{REPETITION}{number}") } else { String::new() };
+    let named = |workers: &'a [CellWorker]| {
+        let job = workers[0].job.as_str();
+        let both = if repetition.is_empty() || job.is_empty() { "" } else { ", " };
+        (format!("{repetition}{both}{job}"), workers)
+    };
+    repeat.workers.chunk_by(|one, other| one.job == other.job).map(named).collect()
 }
 
 /// The workers of a cell in each of its repetitions; `None`: there is one, or they are not known.
 fn workers_figure(at: usize, cell: &WorkerCell, grid: &WorkerGrid) -> Option<Markup> {
     let most = cell.repeats.iter().map(|repeat| repeat.workers.len()).max().filter(|most| *most > 1)?;
-    let names: Vec<String> = match cell.repeats.len() {
-        1 => vec![String::new()],
-        _ => numbers(cell).iter().map(|number| format!("repetition {number}")).collect(),
-    };
-    let groups: Vec<Bars<'_>> =
-        cell.repeats.iter().zip(&names).map(|(repeat, name)| workers_of(repeat, name)).collect();
+    let parts: Vec<(String, &[CellWorker])> =
+        (1..).zip(&cell.repeats).flat_map(|(number, repeat)| parts(cell, number, repeat)).collect();
+    let groups: Vec<Bars<'_>> = parts.iter().map(|(name, workers)| workers_of(workers, name)).collect();
     let title = match grid.cells.len() {
         1 => format!("IOPS of each of {most} workers"),
         _ => format!("IOPS of each of {most} workers, row {}", at + 1),
     };
-    let mut hot: Vec<&str> = Vec::new();
-    for worker in cell.repeats.iter().flat_map(|repeat| &repeat.workers).filter(|worker| worker.is_outlier) {
-        if !hot.contains(&worker.name.as_str()) {
-            hot.push(&worker.name);
-        }
-    }
-    let hot = (!hot.is_empty()).then(|| format!("differs from the others: {}", hot.join(", ")));
-    Some(strip_figure(&title, &groups, &ends_words(&groups), hot.as_deref()))
+    // Of many repetitions only the number has room.
+    let is_short = cell.repeats.len() > REPETITIONS_NAMED_MAX;
+    let title = if is_short { format!("{title}, by repetition") } else { title };
+    let drawn: Vec<Bars<'_>> = groups
+        .iter()
+        .map(|group| match group.name.strip_prefix(REPETITION) {
+            Some(number) if is_short => Bars { name: number, bars: group.bars.clone() },
+            _ => group.clone(),
+        })
+        .collect();
+    let all = || cell.repeats.iter().flat_map(|repeat| &repeat.workers);
+    let names = |marked: fn(&CellWorker) -> bool| -> Vec<&str> {
+        let names: BTreeSet<&str> =
+            all().filter(|worker| marked(worker)).map(|worker| worker.name.as_str()).collect();
+        names.into_iter().collect()
+    };
+    let differing = names(|worker| worker.is_outlier);
+    let lost = names(|worker| worker.lost_because.is_some());
+    let hot: Vec<String> = [("differs from the others", differing), ("lost", lost)]
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(what, names)| format!("{what}: {}", names.join(", ")))
+        .collect();
+    let hot = (!hot.is_empty()).then(|| hot.join("; "));
+    Some(strip_figure(&title, &drawn, &ends_words(&groups), hot.as_deref()))
 }
 
 /// The lowest and the highest of all bars.

@@ -163,20 +163,35 @@ pub fn strip(groups: &[Bars<'_>], title: &str) -> Markup {
                     @let (x, y) = (start + index as f64 * wide, y_of(bar.value.unwrap_or(0.0)));
                     rect class=(if bar.is_hot { "bar hot" } else { "bar s0" }) x=(px(x)) width=(px((wide * 0.85).max(0.5)))
                         y=(px(y)) height=(px(FLOOR - y)) { title { (bar.name) ": " (bar.value.map_or_else(|| format::NOTHING.to_owned(), format::significant)) } }
-                    @if index % named_every == 0 { text .tick x=(px(x)) y=(px(FLOOR + 15.0)) { (bar.name) } }
+                    @if index % named_every == 0 { text .tick x=(px(x)) y=(px(FLOOR + 15.0)) { (fitted(bar.name, end - x)) } }
                 }
                 @if let Some(middle) = median(&group.bars.iter().filter_map(|bar| bar.value).collect::<Vec<_>>()) {
                     line .one x1=(px(*start)) x2=(px(end)) y1=(px(y_of(middle))) y2=(px(y_of(middle))) {}
                 }
-                @if !group.name.is_empty() { text .tick x=(px(*start)) y=(px(FLOOR + 31.0)) { (group.name) } }
+                @if !group.name.is_empty() {
+                    @let name = fitted(group.name, end + wide - start);
+                    @let x = start.min(LENGTH - name.chars().count() as f64 * LETTER);
+                    text .tick x=(px(x)) y=(px(FLOOR + 31.0)) { (name) }
+                }
             }
         }
     }
 }
 
+/// Width of a letter below the axis, about.
+const LETTER: f64 = 6.2;
+
+/// As much of a name as fits.
+fn fitted(name: &str, room: f64) -> String {
+    let letters = (room / LETTER).floor().max(1.0) as usize;
+    if name.chars().count() <= letters {
+        return name.to_owned();
+    }
+    format!("{}…", name.chars().take(letters.saturating_sub(1).max(1)).collect::<String>())
+}
+
 /// Of how many bars one has its name below it, so that names do not run into each other.
 fn named_every(group: &Bars<'_>, wide: f64) -> usize {
-    const LETTER: f64 = 6.2;
     const GAP: f64 = 8.0;
     let longest = group.bars.iter().map(|bar| bar.name.chars().count()).max().unwrap_or(0);
     (((longest as f64).mul_add(LETTER, GAP) / wide).ceil() as usize).max(1)
@@ -242,6 +257,18 @@ mod tests {
         assert!(text.contains(">repetition 1</text>") && text.contains(">repetition 2</text>"), "{text}");
         let names = |of| strip(&[group("", of)], "t").into_string().matches(">host-12</text>").count();
         assert_eq!((names(4), names(200)), (4, 8));
+    }
+
+    #[test]
+    fn a_name_that_does_not_fit_is_cut_short() {
+        let bar = |name| Bar { name, value: Some(1.0), is_hot: false };
+        let names = ["storage-node-01.prod.example.com", "storage-node-02.prod.example.com"];
+        let group = |name| Bars { name, bars: names.map(bar).to_vec() };
+        let numbers = ["repetition 1", "repetition 2", "repetition 3", "repetition 4"];
+        let text = strip(&numbers.map(group), "t").into_string();
+        assert_eq!(text.matches("…</text>").count(), 4, "{text}");
+        assert!(!text.contains(">storage-node-01.prod.example.com</text>"), "{text}");
+        assert!(text.contains(">repetition 4</text>"), "{text}");
     }
 
     #[test]

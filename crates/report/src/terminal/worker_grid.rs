@@ -17,8 +17,9 @@ pub fn worker_grid(grid: &WorkerGrid, style: &Style) -> String {
     let mut text = String::new();
     let column = |(index, head): (usize, &&str)| match index {
         0 => Column::words(head, Keep::Always),
-        7 => Column::words(head, Keep::IfStacked(1)),
-        8 => Column::words(head, Keep::IfRoom(8)),
+        7 => Column::words(head, Keep::Always),
+        8 => Column::words(head, Keep::IfStacked(1)),
+        9 => Column::words(head, Keep::IfRoom(9)),
         1..=3 => Column::numbers(head, Keep::Always),
         _ => Column::numbers(head, Keep::IfRoom(index as u8)),
     };
@@ -90,6 +91,7 @@ mod tests {
             started: format!("2026-11-2{workers}T10:00:00+00:00"),
             host: Some("h".to_owned()),
             verdict: Some(Verdict::Valid),
+            ended_early: None,
             goal: None,
             found: Vec::new(),
             repeats: iops.into_iter().enumerate().map(repeat).collect(),
@@ -104,15 +106,16 @@ mod tests {
             cell(4, [2100.0, 700.0, 2090.0], Some(1)),
         ];
         cells.push(WorkerCell { verdict: None, repeats: Vec::new(), ..cell(8, [0.0; 3], None) });
-        let grid = WorkerGrid { schema: SCHEMA.to_owned(), asked: Vec::new(), cells };
+        let grid =
+            WorkerGrid { schema: SCHEMA.to_owned(), asked: Vec::new(), asked_in: String::new(), cells };
         let text = worker_grid(&grid, &Style::plain(160));
         let expected = [
             "1,000",
             "2.0 %",
             "!2,090",
-            "bends at 2 workers",
+            "bends between 2 and 4 workers",
             "row 3, repetition 2: 700 IOPS, far from the others",
-            "1 of 4 cells is not finished",
+            "1 of 4 cells is not finished, and is in no curve",
             "not measured",
             "5a",
             "host h, started 2026-11-21T10:00:00+00:00 to 2026-11-28T10:00:00+00:00",
@@ -129,12 +132,19 @@ mod tests {
         for (number, repeat) in only.repeats.iter_mut().enumerate() {
             let worker = |at: usize| CellWorker {
                 name: format!("w{at}"),
+                job: String::new(),
                 iops: Some(if (number, at) == (1, 3) { 200.0 } else { 1000.0 }),
                 is_outlier: (number, at) == (1, 3),
+                lost_because: None,
             };
             repeat.workers = (0..4).map(worker).collect();
         }
-        WorkerGrid { schema: SCHEMA.to_owned(), asked: Vec::new(), cells: vec![only] }
+        WorkerGrid {
+            schema: SCHEMA.to_owned(),
+            asked: Vec::new(),
+            asked_in: String::new(),
+            cells: vec![only],
+        }
     }
 
     #[test]
