@@ -163,7 +163,8 @@ pub(crate) fn remarks(grid: &WorkerGrid) -> Vec<String> {
     if left > 0 {
         let (of, are) =
             (format::plural(grid.cells.len() as u64, "cell"), if left == 1 { "is" } else { "are" });
-        remarks.push(format!("{left} of {of} {are} not finished, and {are} in no curve"));
+        let apart = if grid.curves().is_empty() { String::new() } else { format!(", and {are} in no curve") };
+        remarks.push(format!("{left} of {of} {are} not finished{apart}"));
     }
     remarks
 }

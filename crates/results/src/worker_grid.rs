@@ -212,7 +212,9 @@ fn workers_of(run: &Run, at: usize) -> Vec<CellWorker> {
             is_outlier: outliers.contains(&worker.name.as_str()),
             lost_because: worker.lost_because.clone(),
         };
-        job.evidence.workers.iter().map(worker).collect::<Vec<_>>()
+        // Every host stands at every job; those that do another one measured nothing in it.
+        let takes_part = |worker: &&WorkerReport| worker.measured_ns > 0 || worker.lost_because.is_some();
+        job.evidence.workers.iter().filter(takes_part).map(worker).collect::<Vec<_>>()
     };
     let workers: Vec<CellWorker> = jobs.iter().enumerate().flat_map(of_job).collect();
     if workers.len() > 1 { workers } else { Vec::new() }

@@ -17,8 +17,7 @@ use crate::worker_grid::{HEADS, bends, place, remarks, row, spread_words};
 const NUMBERS: RangeInclusive<usize> = 1..=6;
 /// Of more cells the pictures of their workers stand behind a line.
 const CELLS_OPEN_MAX: usize = 3;
-/// What stands before the number of a repetition, where there are so many at most.
-const REPETITION: &str = "repetition ";
+/// Of more repetitions only the number stands below the bars.
 const REPETITIONS_NAMED_MAX: usize = 5;
 
 /// The page: curves over the number of workers, and a row for each cell.
@@ -90,7 +89,7 @@ fn chart(grid: &WorkerGrid) -> Option<Chart> {
 fn repetitions(grid: &WorkerGrid) -> Markup {
     let cells = || grid.cells.iter().enumerate().filter(|(_, cell)| !cell.repeats.is_empty());
     let is_repeated = cells().any(|(_, cell)| cell.repeats.len() > 1);
-    let workers: Vec<Markup> = cells().filter_map(|(at, cell)| workers_figure(at, cell, grid)).collect();
+    let workers: Vec<Markup> = cells().flat_map(|(at, cell)| workers_figures(at, cell, grid)).collect();
     html! {
         @if is_repeated || !workers.is_empty() {
             section #repetitions {
@@ -140,73 +139,77 @@ fn totals_of<'a>(cell: &WorkerCell, name: &'a str, numbers: &'a [String]) -> Bar
     Bars { name, bars }
 }
 
-fn workers_of<'a>(workers: &'a [CellWorker], name: &'a str) -> Bars<'a> {
-    let is_hot = |worker: &CellWorker| worker.is_outlier || worker.lost_because.is_some();
-    let bar = |worker: &'a CellWorker| Bar { name: &worker.name, value: worker.iops, is_hot: is_hot(worker) };
-    Bars { name, bars: workers.iter().map(bar).collect() }
+/// The workers of a cell in each of its repetitions, a picture for those that do the same; none where there is one worker, or they are
+/// not known.
+fn workers_figures(at: usize, cell: &WorkerCell, grid: &WorkerGrid) -> Vec<Markup> {
+    let mut jobs: Vec<&str> = Vec::new();
+    for worker in cell.repeats.iter().flat_map(|repeat| &repeat.workers) {
+        if !jobs.contains(&worker.job.as_str()) {
+            jobs.push(&worker.job);
+        }
+    }
+    let place = if grid.cells.len() == 1 { String::new() } else { format!(", row {}", at + 1) };
+    let figure = |job: &str| {
+        let doing = if job.is_empty() { String::new() } else { format!(", {job}") };
+        let of_job = |repeat: &'_ CellRepeat| -> Vec<CellWorker> {
+            repeat.workers.iter().filter(|worker| worker.job == job).cloned().collect()
+        };
+        workers_figure(&cell.repeats.iter().map(of_job).collect::<Vec<_>>(), &format!("{doing}{place}"))
+    };
+    jobs.into_iter().map(figure).collect()
 }
 
-/// The workers of a repetition, those that do the same thing together, with a name that tells the parts of all repetitions apart.
-fn parts<'a>(cell: &WorkerCell, number: u32, repeat: &'a CellRepeat) -> Vec<(String, &'a [CellWorker])> {
-    let repetition = if cell.repeats.len() > 1 { format!("{REPETITION}{number}") } else { String::new() };
-    let named = |workers: &'a [CellWorker]| {
-        let job = workers[0].job.as_str();
-        let both = if repetition.is_empty() || job.is_empty() { "" } else { ", " };
-        (format!("{repetition}{both}{job}"), workers)
-    };
-    repeat.workers.chunk_by(|one, other| one.job == other.job).map(named).collect()
-}
-
-/// The workers of a cell in each of its repetitions; `None`: there is one, or they are not known.
-fn workers_figure(at: usize, cell: &WorkerCell, grid: &WorkerGrid) -> Option<Markup> {
-    let most = cell.repeats.iter().map(|repeat| repeat.workers.len()).max().filter(|most| *most > 1)?;
-    let parts: Vec<(String, &[CellWorker])> =
-        (1..).zip(&cell.repeats).flat_map(|(number, repeat)| parts(cell, number, repeat)).collect();
-    let groups: Vec<Bars<'_>> = parts.iter().map(|(name, workers)| workers_of(workers, name)).collect();
-    let title = match grid.cells.len() {
-        1 => format!("IOPS of each of {most} workers"),
-        _ => format!("IOPS of each of {most} workers, row {}", at + 1),
-    };
+/// Workers that do the same, by repetition.
+fn workers_figure(repeats: &[Vec<CellWorker>], place: &str) -> Markup {
+    let most = repeats.iter().map(Vec::len).max().unwrap_or(0);
     // Of many repetitions only the number has room.
-    let is_short = cell.repeats.len() > REPETITIONS_NAMED_MAX;
-    let title = if is_short { format!("{title}, by repetition") } else { title };
-    let drawn: Vec<Bars<'_>> = groups
-        .iter()
-        .map(|group| match group.name.strip_prefix(REPETITION) {
-            Some(number) if is_short => Bars { name: number, bars: group.bars.clone() },
-            _ => group.clone(),
-        })
-        .collect();
-    let all = || cell.repeats.iter().flat_map(|repeat| &repeat.workers);
-    let names = |marked: fn(&CellWorker) -> bool| -> Vec<&str> {
-        let names: BTreeSet<&str> =
-            all().filter(|worker| marked(worker)).map(|worker| worker.name.as_str()).collect();
-        names.into_iter().collect()
+    let is_short = repeats.len() > REPETITIONS_NAMED_MAX;
+    let name = |number: usize| match repeats.len() {
+        1 => String::new(),
+        _ if is_short => number.to_string(),
+        _ => format!("repetition {number}"),
     };
-    let differing = names(|worker| worker.is_outlier);
-    let lost = names(|worker| worker.lost_because.is_some());
-    let hot: Vec<String> = [("differs from the others", differing), ("lost", lost)]
-        .into_iter()
-        .filter(|(_, names)| !names.is_empty())
-        .map(|(what, names)| format!("{what}: {}", names.join(", ")))
-        .collect();
+    let by = if is_short { ", by repetition" } else { "" };
+    let title = format!("IOPS of each of {}{place}{by}", plural(most as u64, "worker"));
+    let names: Vec<String> = (1..=repeats.len()).map(name).collect();
+    let is_hot = |worker: &CellWorker| worker.is_outlier || worker.lost_because.is_some();
+    let groups = repeats.iter().zip(&names).map(|(workers, name)| {
+        let bars = workers.iter();
+        let bars = bars.map(|worker| Bar { name: &worker.name, value: worker.iops, is_hot: is_hot(worker) });
+        Bars { name, bars: bars.collect() }
+    });
+    let marked = |is_marked: fn(&CellWorker) -> bool, what: &str| {
+        let names: BTreeSet<&str> = repeats
+            .iter()
+            .flatten()
+            .filter(|worker| is_marked(worker))
+            .map(|worker| worker.name.as_str())
+            .collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
+    };
+    let hot = [
+        marked(|worker| worker.is_outlier, "differs from the others"),
+        marked(|worker| worker.lost_because.is_some(), "lost"),
+    ];
+    let hot: Vec<String> = hot.into_iter().flatten().collect();
     let hot = (!hot.is_empty()).then(|| hot.join("; "));
-    Some(strip_figure(&title, &drawn, &ends_words(&groups), hot.as_deref()))
+    strip_figure(&title, &groups.collect::<Vec<_>>(), &ends_words(repeats), hot.as_deref())
 }
 
-/// The lowest and the highest of all bars.
-fn ends_words(groups: &[Bars<'_>]) -> String {
-    let known = || {
-        groups
-            .iter()
-            .flat_map(|group| group.bars.iter().filter_map(|bar| Some((group.name, bar.name, bar.value?))))
+/// The lowest and the highest of all.
+fn ends_words(repeats: &[Vec<CellWorker>]) -> String {
+    let of_repetition = |(number, workers): (usize, &'_ Vec<CellWorker>)| -> Vec<(usize, String, f64)> {
+        workers.iter().filter_map(|worker| Some((number, worker.name.clone(), worker.iops?))).collect()
     };
-    let of = |end: Option<(&str, &str, f64)>| match end {
+    let known: Vec<(usize, String, f64)> = (1..).zip(repeats).flat_map(of_repetition).collect();
+    let of = |end: Option<&(usize, String, f64)>| match end {
         None => format::NOTHING.to_owned(),
-        Some(("", name, iops)) => format!("{name} with {}", format::iops(iops)),
-        Some((group, name, iops)) => format!("{name} in {group} with {}", format::iops(iops)),
+        Some((_, name, iops)) if repeats.len() == 1 => format!("{name} with {}", format::iops(*iops)),
+        Some((number, name, iops)) => format!("{name} in repetition {number} with {}", format::iops(*iops)),
     };
-    let (low, high) =
-        (known().min_by(|a, b| a.2.total_cmp(&b.2)), known().max_by(|a, b| a.2.total_cmp(&b.2)));
-    format!("Lowest: {}; highest: {}; lines: medians.", of(low), of(high))
+    let low = known.iter().min_by(|a, b| a.2.total_cmp(&b.2));
+    let high = known.iter().max_by(|a, b| a.2.total_cmp(&b.2));
+    let lines = if repeats.len() == 1 { "line: median" } else { "lines: medians" };
+    format!("Lowest: {}; highest: {}; {lines}.", of(low), of(high))
 }

@@ -163,7 +163,11 @@ pub fn strip(groups: &[Bars<'_>], title: &str) -> Markup {
                     @let (x, y) = (start + index as f64 * wide, y_of(bar.value.unwrap_or(0.0)));
                     rect class=(if bar.is_hot { "bar hot" } else { "bar s0" }) x=(px(x)) width=(px((wide * 0.85).max(0.5)))
                         y=(px(y)) height=(px(FLOOR - y)) { title { (bar.name) ": " (bar.value.map_or_else(|| format::NOTHING.to_owned(), format::significant)) } }
-                    @if index % named_every == 0 { text .tick x=(px(x)) y=(px(FLOOR + 15.0)) { (fitted(bar.name, end - x)) } }
+                    @if index % named_every == 0 {
+                        @let name = fitted(bar.name, end - x);
+                        // One that was cut short says something only where it stands alone.
+                        @if index == 0 || name == bar.name { text .tick x=(px(x)) y=(px(FLOOR + 15.0)) { (name) } }
+                    }
                 }
                 @if let Some(middle) = median(&group.bars.iter().filter_map(|bar| bar.value).collect::<Vec<_>>()) {
                     line .one x1=(px(*start)) x2=(px(end)) y1=(px(y_of(middle))) y2=(px(y_of(middle))) {}
