@@ -170,7 +170,8 @@ fn workers_figure(repeats: &[Vec<CellWorker>], place: &str) -> Markup {
         _ => format!("repetition {number}"),
     };
     let by = if is_short { ", by repetition" } else { "" };
-    let title = format!("IOPS of each of {}{place}{by}", plural(most as u64, "worker"));
+    let each = if most == 1 { "" } else { "each of " };
+    let title = format!("IOPS of {each}{}{place}{by}", plural(most as u64, "worker"));
     let names: Vec<String> = (1..=repeats.len()).map(name).collect();
     let is_hot = |worker: &CellWorker| worker.is_outlier || worker.lost_because.is_some();
     let groups = repeats.iter().zip(&names).map(|(workers, name)| {
