@@ -73,8 +73,8 @@ pub(super) fn lock(directory: &Path) -> Result<Claims, Failure> {
     let path = directory.join(LOCK_FILE);
     let failed = |why: &dyn std::fmt::Display| Failure::failed(format!("{}: {why}", path.display()));
     // It has no content, and whatever has its name already keeps its own.
-    let opened =
-        OpenOptions::new().create(true).append(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(&path);
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = OpenOptions::new().create(true).append(true).custom_flags(flags.bits() as i32).open(&path);
     opened.map_err(|error| failed(&error))?;
     let claims = Claims::default();
     let taken = claims.take(&HostRoot::real(), &path, Access::Exclusive);

@@ -15,8 +15,8 @@ use crate::worker_grid::{HEADS, bends, place, remarks, row, spread_words};
 
 /// Columns of numbers.
 const NUMBERS: RangeInclusive<usize> = 1..=6;
-/// Of more cells the pictures of their workers stand behind a line.
-const CELLS_OPEN_MAX: usize = 3;
+/// More pictures of workers stand behind a line.
+const PICTURES_OPEN_MAX: usize = 3;
 /// Of more repetitions only the number stands below the bars.
 const REPETITIONS_NAMED_MAX: usize = 5;
 
@@ -96,10 +96,10 @@ fn repetitions(grid: &WorkerGrid) -> Markup {
                 h2 { @if is_repeated { "Repetitions" } @else { "Workers" } }
                 div .figures {
                     @if is_repeated { (totals_figure(grid)) }
-                    @if workers.len() <= CELLS_OPEN_MAX { @for figure in &workers { (figure) } }
+                    @if workers.len() <= PICTURES_OPEN_MAX { @for figure in &workers { (figure) } }
                 }
-                @if workers.len() > CELLS_OPEN_MAX {
-                    details { summary { "Each worker of " (plural(workers.len() as u64, "cell")) }
+                @if workers.len() > PICTURES_OPEN_MAX {
+                    details { summary { "Each worker: " (plural(workers.len() as u64, "picture")) }
                         div .figures { @for figure in &workers { (figure) } }
                     }
                 }
