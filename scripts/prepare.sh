@@ -10,7 +10,7 @@ case $purpose in
     quick | test) ;;
     *) echo "usage: scripts/prepare.sh quick|test" >&2; exit 2 ;;
 esac
-export PATH="$PATH:${HOME:-/nonexistent}/.cargo/bin:/usr/sbin:/sbin"
+export PATH="$PATH:${HOME:-/nonexistent}/.cargo/bin:/usr/sbin:/sbin:/usr/local/go/bin"
 
 can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
 
@@ -56,6 +56,7 @@ missing_for_tests() {
     [ -e /usr/lib/grub/i386-pc/boot.img ] || echo grub-pc-bin
     [ -e /usr/lib/grub/x86_64-efi/kernel.img ] || echo grub-efi-amd64-bin
     have xmllint || echo libxml2-utils
+    if ! has_vcsim; then have go || echo golang-go; fi
     compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || echo postgresql
 }
 
@@ -128,6 +129,39 @@ prepare_browser() {
         echo "prepare: npm could not install the packages of the browser tests; they are skipped" >&2
 }
 
+# govmomi's simulator of vSphere and its client, which the tests import an OVA with. They are built once, at this version.
+govmomi=v0.37.3
+govmomi_go=1.19 # the oldest Go that builds it
+vcsim=target/tools
+has_vcsim() {
+    if have vcsim && have govc; then return; fi
+    [ -x $vcsim/vcsim ] && [ -x $vcsim/govc ] && [ "$(cat $vcsim/govmomi.version 2>/dev/null)" = $govmomi ]
+}
+go_is_recent() {
+    local version
+    version=$(GOTOOLCHAIN=local go version 2>/dev/null | sed -n 's/^go version go\([0-9.]*\).*/\1/p')
+    [ -n "$version" ] && printf '%s\n%s\n' $govmomi_go "$version" | sort --version-sort --check=quiet
+}
+prepare_vcsim() {
+    local skipped="the test that imports an OVA into vcsim is skipped" module=github.com/vmware/govmomi
+    if has_vcsim; then return; fi
+    if ! go_is_recent; then
+        echo "prepare: no Go $govmomi_go or newer, which builds vcsim; $skipped" >&2
+        return
+    fi
+    mkdir -p $vcsim
+    # Without symbols; with the Go that is here, which would download another one; and with a cache that does not stay.
+    local cache
+    cache=$(mktemp -d)
+    if GOTOOLCHAIN=local GOCACHE=$cache GOBIN="$PWD/$vcsim" timeout 300 \
+        go install -ldflags='-s -w' $module/vcsim@$govmomi $module/govc@$govmomi >>"$log" 2>&1; then
+        echo $govmomi >$vcsim/govmomi.version
+    else
+        echo "prepare: vcsim and govc $govmomi could not be built ($(tail -n 1 "$log")); $skipped" >&2
+    fi
+    rm -rf "$cache"
+}
+
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 list() {
@@ -148,6 +182,7 @@ prepare_rust
 if [ "$purpose" = test ]; then
     prepare_rust_checks
     prepare_browser
+    prepare_vcsim
 fi
 if [ -n "$(missing_essential)" ]; then exit 1; fi
 echo "prepare: $SECONDS s"

@@ -9,6 +9,8 @@ mod console;
 mod disks;
 mod handed_out;
 mod menu;
+mod network;
+mod offer;
 mod ports;
 pub(crate) mod settings;
 mod sheet;

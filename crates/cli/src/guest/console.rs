@@ -50,6 +50,11 @@ impl Console {
         }
     }
 
+    /// Whether a line was typed since this was asked last.
+    pub(super) fn pressed(&self) -> bool {
+        self.lines.try_iter().count() > 0
+    }
+
     /// Asks, and waits for a line.
     pub(super) fn ask(&self, question: &str) -> String {
         for place in &self.places {

@@ -1,4 +1,5 @@
-//! Results on their way out of the machine: as text on the serial line, over a virtio-serial port, into a FAT partition.
+//! Results on their way out of the machine: as text on the serial line, over a virtio-serial port, into a FAT partition,
+//! over HTTP.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,6 +9,7 @@ use assay_vm::ova;
 
 use super::console::Console;
 use super::disks::Disk;
+use super::offer::{self, Until};
 use super::settings::Out;
 use super::{RUNS, ports};
 
@@ -33,7 +35,9 @@ pub(super) fn files(sheet: &str, console: &Console) -> Vec<(String, Vec<u8>)> {
 
 /// Hands files out in every way that is asked for.
 pub(super) fn hand_out(files: &[(String, Vec<u8>)], ways: &[Out], (disks, console): (&[Disk], &Console)) {
-    for way in ways {
+    // What waits for somebody is the last: the others are done by then.
+    let (last, first): (Vec<&Out>, Vec<&Out>) = ways.iter().partition(|way| **way == Out::Http);
+    for way in first.into_iter().chain(last) {
         let done = match way {
             Out::Serial => {
                 serial(files, console);
@@ -41,6 +45,10 @@ pub(super) fn hand_out(files: &[(String, Vec<u8>)], ways: &[Out], (disks, consol
             }
             Out::Virtio => virtio(files).map(|()| format!("the virtio-serial port {}", ports::RESULTS)),
             Out::Disk => to_disk(files, disks),
+            Out::Http => {
+                over_network(files, Until::FirstCopy, console);
+                continue;
+            }
         };
         match done {
             Ok(place) => console.say(&format!("results written to {place}: {} files", files.len())),
@@ -49,12 +57,26 @@ pub(super) fn hand_out(files: &[(String, Vec<u8>)], ways: &[Out], (disks, consol
     }
 }
 
-fn virtio(files: &[(String, Vec<u8>)]) -> std::io::Result<()> {
+/// All files as one tar archive.
+fn archive(files: &[(String, Vec<u8>)]) -> std::io::Result<Vec<u8>> {
     let mut archive = Vec::new();
     ova::write(files, 0, &mut archive)?;
+    Ok(archive)
+}
+
+fn virtio(files: &[(String, Vec<u8>)]) -> std::io::Result<()> {
+    let archive = archive(files)?;
     let mut port = ports::open(ports::RESULTS)?;
     port.write_all(&archive)?;
     port.flush()
+}
+
+/// Offers files to who has the token, and waits as long as they are offered.
+pub(super) fn over_network(files: &[(String, Vec<u8>)], until: Until, console: &Console) {
+    let archive = archive(files).map_err(|error| error.to_string());
+    if let Err(why) = archive.and_then(|archive| offer::over_network(archive, until, console)) {
+        console.say(&format!("results are not offered over the network: {why}"));
+    }
 }
 
 fn to_disk(files: &[(String, Vec<u8>)], disks: &[Disk]) -> std::io::Result<String> {

@@ -1,5 +1,6 @@
 //! What a person at the console can do.
 
+use super::offer::Until;
 use super::settings::{Mode, Out};
 use super::{Guest, disks, handed_out, system};
 
@@ -10,8 +11,9 @@ const TEXT: &str = "
   4  list the results
   5  show a result
   6  copy the results out: serial line, virtio-serial port, FAT partition
-  7  turn the machine off
-  8  start the machine again
+  7  copy the results over the network: DHCP, and HTTP with a token, until Enter is pressed
+  8  turn the machine off
+  9  start the machine again
 ";
 
 /// Talks with the user at the console, until the machine is turned off.
@@ -28,10 +30,11 @@ pub(super) fn talk(guest: &Guest) -> ! {
                 command(guest, &["runs", "show", &id]);
             }
             "6" => copy_out(guest),
-            "7" => system::turn_off(),
-            "8" => system::start_again(),
+            "7" => over_network(guest),
+            "8" => system::turn_off(),
+            "9" => system::start_again(),
             "" => {}
-            other => guest.console.say(&format!("'{other}': a number from 1 to 8")),
+            other => guest.console.say(&format!("'{other}': a number from 1 to 9")),
         }
     }
 }
@@ -75,4 +78,9 @@ fn copy_out(guest: &Guest) {
     let all = disks::all(&guest.image.disk);
     let files = handed_out::files("", &guest.console);
     handed_out::hand_out(&files, &[way], (&all, &guest.console));
+}
+
+fn over_network(guest: &Guest) {
+    let files = handed_out::files("", &guest.console);
+    handed_out::over_network(&files, Until::Enter, &guest.console);
 }

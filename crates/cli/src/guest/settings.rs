@@ -28,9 +28,12 @@ pub(crate) enum Out {
     Virtio,
     /// To the FAT partition of the system disk.
     Disk,
+    /// Over the network, to who has the token that the console shows.
+    Http,
 }
 
-const OUTS: &[(&str, Out)] = &[("serial", Out::Serial), ("virtio", Out::Virtio), ("disk", Out::Disk)];
+const OUTS: &[(&str, Out)] =
+    &[("serial", Out::Serial), ("virtio", Out::Virtio), ("disk", Out::Disk), ("http", Out::Http)];
 
 /// What is set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -76,7 +79,7 @@ pub(crate) fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Sett
                 let find = |out: &str| OUTS.iter().find(|(name, _)| *name == out).map(|(_, out)| *out);
                 let found: Option<Vec<Out>> = outs.split(',').map(find).collect();
                 settings.out =
-                    found.ok_or_else(|| wrong("out is serial, virtio or disk, or several with ','"))?;
+                    found.ok_or_else(|| wrong("out is serial, virtio, disk or http, or several with ','"))?;
             }
             _ => return Err(wrong("there are run, out, destroy and poweroff")),
         }
@@ -118,9 +121,10 @@ mod tests {
         assert_eq!(settings.out, [Out::Virtio, Out::Disk]);
         assert!(settings.power_off && settings.destroy == ["vdb"]);
         assert_eq!(settings.to_string(), "run=short out=virtio,disk destroy=vdb poweroff=yes");
+        assert_eq!(parse(["out=http,serial"]).expect("settings").out, [Out::Http, Out::Serial]);
         for (word, part) in [
             ("run=all", "suite or short"),
-            ("out=tape", "serial, virtio or disk"),
+            ("out=tape", "serial, virtio, disk or http"),
             ("speed=11", "run, out, destroy and poweroff"),
             ("run", "NAME=VALUE"),
         ] {

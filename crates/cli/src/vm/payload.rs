@@ -10,13 +10,16 @@ use assay_vm::elf;
 
 use crate::failure::Failure;
 
-/// What finds disks, networks and channels to the outside, in the order in which they are loaded. The kernel has NVMe built in.
+/// What finds disks, networks and channels to the outside, in the order in which they are loaded. The kernel has NVMe built in. Debian's
+/// kernel for clouds has no e1000 and e1000e; its other one, which a lock may name, has them.
 const MODULES: &[&str] = &[
     "virtio_pci",
     "virtio_console",
     "virtio_blk",
     "virtio_scsi",
     "virtio_net",
+    "e1000",
+    "e1000e",
     "vmw_pvscsi",
     "vmxnet3",
     "hv_vmbus",

@@ -1,7 +1,9 @@
-//! `assay vm`: an image is built twice, boots once, measures on its data disk, and hands its results out; a fleet of machines under
+//! `assay vm`: an image is built twice, boots once, measures on its data disk, and hands its results out, also over HTTP; a fleet of machines under
 //! libvirt starts, measures, and is gone afterwards. Processors are emulated: nothing here is a measurement.
 
 use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,9 +18,22 @@ const TOOLS: &[&str] = &["qemu-system-x86_64", "qemu-img", "grub-mkimage", "apt-
 const BUILD_WITHIN: Duration = Duration::from_secs(300);
 const BOOT_WITHIN: Duration = Duration::from_secs(400);
 
-fn is_there(program: &str) -> bool {
+/// A program of the PATH, or one that scripts/prepare.sh built for the tests.
+fn tool(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
+    let directories = std::env::split_paths(&path).chain([built]);
+    directories.map(|directory| directory.join(program)).find(|path| path.is_file())
+}
+
+fn is_there(program: &str) -> bool {
+    tool(program).is_some()
+}
+
+/// A port of the loopback that nobody listens on.
+fn free_port() -> u16 {
+    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
+    bound.expect("a port").port()
 }
 
 /// Whether images can be built and booted here; else a declared skip.
@@ -86,10 +101,23 @@ fn an_image_is_built_alike_twice_boots_and_hands_its_results_out() {
     let (image, data) = (world.path().join("one/assay-vm.qcow2"), world.path().join("data.raw"));
     let (config, results) = (world.path().join("config.raw"), world.path().join("results.tar"));
     File::create(&data).and_then(|file| file.set_len(1 << 30)).expect("a disk");
-    world.assay(&["vm", "config", path_text(&config), "run=short", "out=virtio", "poweroff=yes"]).ended(0);
-    let console = boot(&world, &[&image, &data, &config], &results);
+    world
+        .assay(&["vm", "config", path_text(&config), "run=short", "out=http,virtio", "poweroff=yes"])
+        .ended(0);
+    let (port, said) = (free_port(), world.path().join("console"));
+    let client = std::thread::spawn(move || over_network(&said, port));
+    let console = boot(&world, &[&image, &data, &config], &results, port);
+    let copied = client.join().expect("a client");
     let archive = fs::read(&results).unwrap_or_default();
     assert!(archive.len() > 10_000, "no results came out: {console}");
+    assert!(
+        copied == archive,
+        "{} bytes over the network instead of {}: {console}",
+        copied.len(),
+        archive.len()
+    );
+    assert!(console.contains("results were copied to 10.0.2.2"), "{console}");
+    assert!(console.contains("the network is off"), "{console}");
     let unpacked = world.path().join("out");
     fs::create_dir(&unpacked).expect("a directory");
     let tar =
@@ -113,12 +141,55 @@ fn an_image_is_built_alike_twice_boots_and_hands_its_results_out() {
     assert!(checked["findings"].to_string().contains("software-emulation"), "{}", checked["findings"]);
 }
 
-/// Boots a machine from the first disk, until it is off; its console.
-fn boot(world: &World, disks: &[&Path], results: &Path) -> String {
+/// What a client of a machine that offers results gets, who is refused without the token on the console.
+fn over_network(console: &Path, port: u16) -> Vec<u8> {
+    let until = Instant::now() + BOOT_WITHIN;
+    let token = loop {
+        let text = String::from_utf8_lossy(&fs::read(console).unwrap_or_default()).into_owned();
+        if let Some((_, rest)) = text.split_once("token: ")
+            && let Some((token, _)) = rest.split_once(' ')
+        {
+            break token.to_owned();
+        }
+        if Instant::now() > until {
+            return Vec::new();
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    let ask = |words: &str, token: &str| {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("a connection");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a limit");
+        let request = format!("{words} HTTP/1.1\r\nHost: assay-vm\r\nAuthorization: Bearer {token}\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
+        let body = answer.split_off(end);
+        (String::from_utf8_lossy(&answer).into_owned(), body)
+    };
+    for (words, token, status) in [
+        ("GET /results.tar", "", "401"),
+        ("GET /results.tar", "0000000000000000", "401"),
+        ("GET /", token.as_str(), "404"),
+        ("POST /results.tar", &token, "405"),
+    ] {
+        let (head, body) = ask(words, token);
+        assert!(head.starts_with(&format!("HTTP/1.1 {status}")), "{words}: {head}");
+        assert_eq!(String::from_utf8_lossy(&body).lines().count(), 1, "{words}");
+    }
+    let (head, body) = ask("GET /results.tar", &token);
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    body
+}
+
+/// Boots a machine from the first disk, until it is off; its console. It reaches nothing, and is reached at a port of the loopback.
+fn boot(world: &World, disks: &[&Path], results: &Path, port: u16) -> String {
     let console = world.path().join("console");
     let mut qemu = Command::new("qemu-system-x86_64");
     qemu.args(["-machine", "q35,accel=tcg", "-cpu", "max", "-m", "768", "-smp", "2", "-display", "none"]);
-    qemu.args(["-nic", "none", "-serial", &format!("file:{}", path_text(&console))]);
+    let network = format!("user,id=n,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:8477");
+    qemu.args(["-netdev", &network, "-device", "virtio-net-pci,netdev=n,romfile="]);
+    qemu.args(["-serial", &format!("file:{}", path_text(&console))]);
     for (index, disk) in disks.iter().enumerate() {
         let format = if index == 0 { "qcow2" } else { "raw" };
         qemu.args(["-drive", &format!("file={},format={format},if=virtio,cache=unsafe", path_text(disk))]);
@@ -171,28 +242,24 @@ fn the_descriptor_follows_the_schema_and_a_broken_one_does_not() {
     }
 }
 
-/// Of govmomi, a simulator of vSphere and its client, which are built outside of this tree.
+/// Of govmomi, a simulator of vSphere and its client, which scripts/prepare.sh builds.
 #[test]
 fn a_package_is_imported_into_the_simulator_of_vsphere_and_a_broken_one_is_not() {
-    if !(is_there("vcsim") && is_there("govc") && can_build()) {
-        skip::declare(
-            "vcsim",
-            "no vcsim and govc (go install github.com/vmware/govmomi/vcsim@latest, and govc)",
-        );
+    let (Some(vcsim), Some(govc)) = (tool("vcsim"), tool("govc")) else {
+        skip::declare("vcsim", "no vcsim and govc (scripts/prepare.sh test builds them where there is Go)");
+        return;
+    };
+    if !can_build() {
         return;
     }
     let world = World::new();
     build(&world, "one", "ova").ended(0);
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|socket| socket.local_addr())
-        .expect("a port")
-        .port();
-    let address = format!("127.0.0.1:{port}");
-    let mut vcsim = Command::new("vcsim");
+    let address = format!("127.0.0.1:{}", free_port());
+    let mut vcsim = Command::new(vcsim);
     let mut vcsim =
         vcsim.args(["-l", &address]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("vcsim");
     let govc = |words: &[&str]| {
-        let mut command = Command::new("govc");
+        let mut command = Command::new(&govc);
         command
             .args(words)
             .env("GOVC_URL", format!("https://user:pass@{address}/sdk"))
