@@ -35,7 +35,7 @@ pub(super) fn files(sheet: &str, console: &Console) -> Vec<(String, Vec<u8>)> {
 
 /// Hands files out in every way that is asked for.
 pub(super) fn hand_out(files: &[(String, Vec<u8>)], ways: &[Out], (disks, console): (&[Disk], &Console)) {
-    // What waits for somebody is the last: the others are done by then.
+    // What waits for a client is the last: the others are done by then.
     let (last, first): (Vec<&Out>, Vec<&Out>) = ways.iter().partition(|way| **way == Out::Http);
     for way in first.into_iter().chain(last) {
         let done = match way {

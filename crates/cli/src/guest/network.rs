@@ -31,7 +31,7 @@ const DHCP_WITHIN: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_secs(1);
 /// Leases are not renewed more often than this, whatever a server says.
 const RENEW_AFTER_MIN: Duration = Duration::from_secs(5);
-/// Where messages go as long as nobody knows the server.
+/// Where messages go as long as the server is not known.
 const EVERYBODY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::BROADCAST), dhcp::SERVER_PORT);
 
 /// Why there is no network.

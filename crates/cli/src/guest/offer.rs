@@ -40,18 +40,18 @@ const HEADERS_MAX: usize = 32;
 const COPY_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 /// A client closes the connection so soon after it has everything.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(30);
-/// A request that is refused is answered so late, and the offer ends after so many: nobody guesses a token.
+/// A request that is refused is answered so late, and the offer ends after so many: a token cannot be guessed.
 const REFUSED_WAIT: Duration = Duration::from_millis(300);
 const REFUSED_MAX: u32 = 1000;
-/// How often it is looked whether somebody pressed Enter.
+/// How often it is looked whether Enter was pressed.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// How long results are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
-    /// Until somebody at the console presses Enter.
+    /// Until Enter is pressed at the console.
     Enter,
-    /// Until the first complete copy: nobody is at the console.
+    /// Until the first complete copy: no one is at the console.
     FirstCopy,
 }
 
@@ -131,7 +131,7 @@ async fn offer(archive: Vec<u8>, until: Until, console: &Console, network: &mut 
     })
 }
 
-/// Waits for somebody to press Enter; what was typed before does not count.
+/// Waits for Enter; what was typed before does not count.
 async fn left(console: &Console) {
     console.pressed();
     while !console.pressed() {
