@@ -73,7 +73,7 @@ fn lines(done: &Done, mode: Mode) -> Vec<Line> {
         let (own, obstacles) = match &done.run {
             Err(why) => ("failed".to_owned(), vec![why.clone()]),
             Ok(run) => match measured(run) {
-                None => ("nothing measured".to_owned(), Vec::new()),
+                None => ("failed".to_owned(), vec!["nothing was measured".to_owned()]),
                 Some(job) => (value(done.kind, index, job), obstacles(done.kind, mode, run, job)),
             },
         };
