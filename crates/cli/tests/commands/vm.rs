@@ -76,11 +76,14 @@ fn packages() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("vm-packages")
 }
 
-fn build(world: &World, directory: &str, formats: &str) -> Said {
+/// Where nothing is booted, any program will do, and a small one is packed much sooner.
+const SMALL: &[&str] = &["--program", "/bin/true"];
+
+fn build(world: &World, directory: &str, formats: &str, program: &[&str]) -> Said {
     let (at, lock, kept) = (world.path().join(directory), world.path().join("vm.lock.toml"), packages());
     let words = ["vm", "build", path_text(&at), "--format", formats, "--packages", path_text(&kept)];
     let more = ["--lock", path_text(&lock), "--update-lock", "--system-size", "2g", "--data-size", "8g"];
-    ended(world.command(&[&words[..], &more].concat()), BUILD_WITHIN)
+    ended(world.command(&[&words[..], &more, program].concat()), BUILD_WITHIN)
 }
 
 fn same(one: &Path, other: &Path) -> bool {
@@ -93,8 +96,8 @@ fn an_image_is_built_alike_twice_boots_and_hands_its_results_out() {
         return;
     }
     let world = World::new();
-    build(&world, "one", "qcow2,ova").ended(0);
-    build(&world, "two", "qcow2,ova").ended(0);
+    build(&world, "one", "qcow2,ova", &[]).ended(0);
+    build(&world, "two", "qcow2,ova", &[]).ended(0);
     for name in ["assay-vm.qcow2", "assay-vm.ova"] {
         assert!(same(&world.path().join("one").join(name), &world.path().join("two").join(name)), "{name}");
     }
@@ -207,7 +210,7 @@ fn boot(world: &World, disks: &[&Path], results: &Path, port: u16) -> String {
 /// The descriptor of a package, written to a file.
 fn descriptor(world: &World) -> PathBuf {
     let at = world.path().join("one");
-    build(world, "one", "ova").ended(0);
+    build(world, "one", "ova", SMALL).ended(0);
     let mut tar = Command::new("tar");
     let status = tar.args(["-xf", "assay-vm.ova", "assay.ovf", "assay.mf"]).current_dir(&at).output_in_time();
     assert!(status.expect("tar").status.success());
@@ -253,7 +256,7 @@ fn a_package_is_imported_into_the_simulator_of_vsphere_and_a_broken_one_is_not()
         return;
     }
     let world = World::new();
-    build(&world, "one", "ova").ended(0);
+    build(&world, "one", "ova", SMALL).ended(0);
     let address = format!("127.0.0.1:{}", free_port());
     let mut vcsim = Command::new(vcsim);
     let mut vcsim =
@@ -410,7 +413,7 @@ fn a_fleet_of_machines_measures_together_and_is_gone_afterwards() {
     }
     let world = World::new();
     let Some(_lab) = Libvirt::start(&world) else { return };
-    build(&world, "one", "qcow2").ended(0);
+    build(&world, "one", "qcow2", &[]).ended(0);
     let said = ended(fleet(&world, "3s"), Duration::from_secs(400)).ended(0);
     let run = json(&said.out);
     let hosts = run["hosts"].as_array().expect("hosts");
