@@ -1,4 +1,4 @@
-//! Results over HTTP, for whoever has the token that the console shows: the network is taken up for it, one archive can be read, and
+//! Results over HTTP, for clients with the token that the console shows: the network is taken up for it, one archive can be read, and
 //! everything is off again afterwards.
 
 use std::convert::Infallible;

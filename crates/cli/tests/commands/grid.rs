@@ -127,7 +127,7 @@ fn what_cannot_be_measured_is_said_before_anything_is() {
     assert!(world.run_directories().is_empty());
 }
 
-/// A grid that writes over a file of somebody else, with their consent, whose last cell is open.
+/// A grid that writes over a file that Assay did not make, with consent, whose last cell is open.
 fn half_done(world: &World, target: &str) -> String {
     let directory = world.path().join("g").display().to_string();
     let words =
