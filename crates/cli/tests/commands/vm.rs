@@ -30,7 +30,7 @@ fn is_there(program: &str) -> bool {
     tool(program).is_some()
 }
 
-/// A port of the loopback that nobody listens on.
+/// A port of the loopback that is free.
 fn free_port() -> u16 {
     let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
     bound.expect("a port").port()
